@@ -72,6 +72,24 @@ ZERO_FIELD(zero_step_stats, stalled_nbytes, 40);
 ZERO_FIELD(zero_step_stats, pool_grow_count, 48);
 ZERO_FIELD(zero_step_stats, overlap_active, 56);
 
+ZERO_STRUCT(zero_server_result, 128, age_16_count);
+ZERO_FIELD(zero_server_result, struct_size, 0);
+ZERO_FIELD(zero_server_result, push_count, 8);
+ZERO_FIELD(zero_server_result, pull_count, 16);
+ZERO_FIELD(zero_server_result, skipped_count, 24);
+ZERO_FIELD(zero_server_result, waited_count, 32);
+ZERO_FIELD(zero_server_result, left_count, 40);
+ZERO_FIELD(zero_server_result, lost_count, 48);
+ZERO_FIELD(zero_server_result, received_nbytes, 56);
+ZERO_FIELD(zero_server_result, sent_nbytes, 64);
+ZERO_FIELD(zero_server_result, greatest_age, 72);
+ZERO_FIELD(zero_server_result, age_0_count, 80);
+ZERO_FIELD(zero_server_result, age_1_count, 88);
+ZERO_FIELD(zero_server_result, age_2_count, 96);
+ZERO_FIELD(zero_server_result, age_4_count, 104);
+ZERO_FIELD(zero_server_result, age_8_count, 112);
+ZERO_FIELD(zero_server_result, age_16_count, 120);
+
 ZERO_STRUCT(zero_checkpoint_result, 112, stall_ns);
 ZERO_FIELD(zero_checkpoint_result, struct_size, 0);
 ZERO_FIELD(zero_checkpoint_result, step, 8);

@@ -214,6 +214,22 @@ int32_t zero_save_prunable(const char *folder, int64_t keep, char *out, int64_t 
 int32_t zero_save_remove(const char *folder, const char *name);
 int32_t zero_save_progress(const zero_save *save, int64_t *out_done, int64_t *out_total);
 void zero_save_release(zero_save *save);
+int32_t zero_server_result_init(zero_server_result *out, uint64_t struct_size);
+int32_t zero_server_create(zero_group *group, const zero_config *config, int64_t count, zero_server **out);
+int32_t zero_server_seal(zero_server *server);
+int32_t zero_server_seal_async(zero_server *server, zero_request **out);
+int32_t zero_server_shard(const zero_server *server, void **out_data, int64_t *out_offset, int64_t *out_count);
+int32_t zero_server_replay(zero_server *server, const void *data, int64_t count);
+int32_t zero_server_record(const zero_server *server, void *data, int64_t count, int64_t *out_count);
+int32_t zero_server_run(zero_server *server, zero_server_result *out_result);
+int32_t zero_server_run_async(zero_server *server, zero_server_result *out_result, zero_request **out);
+int32_t zero_server_push(zero_server *server, const void *data, int64_t count);
+int32_t zero_server_push_async(zero_server *server, const void *data, int64_t count, zero_request **out);
+int32_t zero_server_pull(zero_server *server, void *data, int64_t count);
+int32_t zero_server_pull_async(zero_server *server, void *data, int64_t count, zero_request **out);
+int32_t zero_server_leave(zero_server *server);
+int32_t zero_server_leave_async(zero_server *server, zero_request **out);
+void zero_server_release(zero_server *server);
 
 #ifdef __cplusplus
 }

@@ -67,12 +67,18 @@ ZERO_BLOCKING(zero_optimizer_resume)
 ZERO_BLOCKING(zero_checkpoint_save)
 ZERO_BLOCKING(zero_checkpoint_load)
 ZERO_BLOCKING(zero_checkpoint_export)
+ZERO_BLOCKING(zero_server_seal)
+ZERO_BLOCKING(zero_server_run)
+ZERO_BLOCKING(zero_server_push)
+ZERO_BLOCKING(zero_server_pull)
+ZERO_BLOCKING(zero_server_leave)
 
 /* Handles: the caller owns what these make. A child keeps what it was made from alive. */
 %newobject zero_config_create;
 %newobject zero_optimizer_create;
 %newobject zero_checkpoint_create;
 %newobject zero_save_open;
+%newobject zero_server_create;
 %newobject zero_request_group;
 %newobject zero_request_buffer;
 %feature("zero:keeps", "group") zero_group_split;
@@ -80,6 +86,7 @@ ZERO_BLOCKING(zero_checkpoint_export)
 %feature("zero:keeps", "group") zero_optimizer_create;
 %feature("zero:keeps", "group") zero_optimizer_set_model_group;
 %feature("zero:keeps", "group") zero_checkpoint_create;
+%feature("zero:keeps", "group") zero_server_create;
 %feature("zero:keeps", "optimizer") zero_checkpoint_add_optimizer;
 %feature("zero:keeps", "buffer") zero_checkpoint_add_buffer;
 
@@ -102,5 +109,6 @@ ZERO_BLOCKING(zero_checkpoint_export)
 %include <zero/graph.h>
 %include <zero/checkpoint.h>
 %include <zero/save.h>
+%include <zero/server.h>
 %include <zero/stats.h>
 %include <zero/zero.h>

@@ -122,6 +122,16 @@ const (
 	KeyCheckpointModelFiles   = Key(czero.ZERO_KEY_CHECKPOINT_MODEL_FILES)
 )
 
+// Keys of servers.
+const (
+	KeyServerRanks     = Key(czero.ZERO_KEY_SERVER_RANKS)     // i64: the first so many ranks are servers
+	KeyServerOrder     = Key(czero.ZERO_KEY_SERVER_ORDER)     // i64, a ServerOrder
+	KeyServerStaleness = Key(czero.ZERO_KEY_SERVER_STALENESS) // i64: pushes that a worker may be ahead of the slowest
+	KeyServerRule      = Key(czero.ZERO_KEY_SERVER_RULE)      // i64, a ServerRule
+	KeyServerRate      = Key(czero.ZERO_KEY_SERVER_RATE)      // f64: weight of a pushed value in a moving average
+	KeyServerPeriod    = Key(czero.ZERO_KEY_SERVER_PERIOD)    // i64: pushes of a mean; 0: as many as workers
+)
+
 // String returns the key's name, for example "bucket_bytes".
 func (k Key) String() string { return nameOf("ZERO_KEY_", int64(k)) }
 
@@ -136,6 +146,31 @@ const (
 
 // String returns its name, for example "nearest".
 func (r Rounding) String() string { return nameOf("ZERO_ROUNDING_", int64(r)) }
+
+// ServerOrder is the value of KeyServerOrder.
+type ServerOrder int64
+
+// The order in which servers apply what workers push.
+const (
+	ServerOrderRoundRobin = ServerOrder(czero.ZERO_SERVER_ORDER_ROUND_ROBIN) // in rounds, by rank
+	ServerOrderArrival    = ServerOrder(czero.ZERO_SERVER_ORDER_ARRIVAL)     // as they arrive, within the bound of staleness
+)
+
+// String returns its name, for example "round_robin".
+func (o ServerOrder) String() string { return nameOf("ZERO_SERVER_ORDER_", int64(o)) }
+
+// ServerRule is the value of KeyServerRule.
+type ServerRule int64
+
+// What a push holds, and what servers do with it.
+const (
+	ServerRuleUpdate  = ServerRule(czero.ZERO_SERVER_RULE_UPDATE)  // a gradient: one step of the algorithm
+	ServerRuleAverage = ServerRule(czero.ZERO_SERVER_RULE_AVERAGE) // parameters: a moving average
+	ServerRuleMean    = ServerRule(czero.ZERO_SERVER_RULE_MEAN)    // parameters: the mean of every few pushes
+)
+
+// String returns its name, for example "update".
+func (r ServerRule) String() string { return nameOf("ZERO_SERVER_RULE_", int64(r)) }
 
 // LineCode is the value of KeyGradCode and KeySyncCode.
 type LineCode int64

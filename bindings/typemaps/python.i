@@ -23,6 +23,7 @@
 %ignore zero_optimizer_release;
 %ignore zero_checkpoint_release;
 %ignore zero_save_release;
+%ignore zero_server_release;
 
 /* These neither wait nor work long: to release the lock would cost more than the call. */
 %nothread zero_abi_version;
@@ -41,6 +42,7 @@
 %nothread zero_traffic_stats_init;
 %nothread zero_verify_result_init;
 %nothread zero_checkpoint_result_init;
+%nothread zero_server_result_init;
 %nothread zero_save_progress;
 %nothread zero_optimizer_request_stop;
 %nothread zero_group_rank;
@@ -132,6 +134,7 @@ ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
 ZERO_OWNED(zero_checkpoint)
 ZERO_OWNED(zero_save)
+ZERO_OWNED(zero_server)
 
 /* A request's capsule keeps the struct that the operation fills. The end of the capsule waits for the operation first. */
 static void end_request(PyObject *capsule) {
@@ -265,6 +268,7 @@ ZERO_HANDLE(zero_buffer)
 ZERO_HANDLE(zero_optimizer)
 ZERO_HANDLE(zero_checkpoint)
 ZERO_HANDLE(zero_save)
+ZERO_HANDLE(zero_server)
 
 %typemap(in) zero_request * "if (!take_handle($input, \"zero_request\", (void **)&$1)) SWIG_fail;"
 %typemap(in, numinputs=0) zero_request ** (zero_request *made = NULL) "$1 = &made;"
@@ -284,6 +288,7 @@ ZERO_STRUCT(zero_step_stats)
 ZERO_STRUCT(zero_traffic_stats)
 ZERO_STRUCT(zero_verify_result)
 ZERO_STRUCT(zero_checkpoint_result)
+ZERO_STRUCT(zero_server_result)
 
 /* A struct that is filled after the call has returned. */
 %typemap(in) (zero_checkpoint_result *out_result, zero_request **out) (Py_buffer view = no_buffer, zero_request *made = NULL) {

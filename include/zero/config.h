@@ -321,7 +321,48 @@ enum zero_key {
   ZERO_KEY_CHECKPOINT_EXTRA = 610,
   /** i64, 0 .. 1, default 1. 0 = a save has no files with whole parameters for other tools; each
       rank saves its shard. */
-  ZERO_KEY_CHECKPOINT_MODEL_FILES = 611
+  ZERO_KEY_CHECKPOINT_MODEL_FILES = 611,
+
+  /* server (server.h): 700 .. 749. They must be equal on all ranks, or zero_server_seal() returns
+     ZERO_E_MISMATCH. */
+
+  /** i64, 1 .. 2^20, default 1: the first so many ranks of the group are servers, all others are
+      workers. At least one rank must be a worker. */
+  ZERO_KEY_SERVER_RANKS = 700,
+  /** i64, a zero_server_order, default ZERO_SERVER_ORDER_ROUND_ROBIN: the order in which servers
+      apply what workers push. */
+  ZERO_KEY_SERVER_ORDER = 701,
+  /** i64, 0 .. 2^40, default 0: pushes that a worker may be ahead of the slowest one. 2^40 = no
+      limit in practice. Only with ZERO_SERVER_ORDER_ARRIVAL. */
+  ZERO_KEY_SERVER_STALENESS = 702,
+  /** i64, a zero_server_rule, default ZERO_SERVER_RULE_UPDATE: the content of a push, and its
+      effect on servers. */
+  ZERO_KEY_SERVER_RULE = 703,
+  /** f64, 0 .. 1, default 0.5: the weight of a pushed value. Only with ZERO_SERVER_RULE_AVERAGE. */
+  ZERO_KEY_SERVER_RATE = 704,
+  /** i64, 0 .. 2^40, default 0: the pushes whose mean becomes the parameters; 0 = as many as there
+      are workers. Only with ZERO_SERVER_RULE_MEAN. */
+  ZERO_KEY_SERVER_PERIOD = 705
+};
+
+/** The order in which servers apply what workers push (ZERO_KEY_SERVER_ORDER). */
+enum zero_server_order {
+  /** In rounds: once every worker has pushed, all pushes are applied, by rank. The result is that
+      of a sequential program, bit for bit. A worker that is lost makes all ranks fail. */
+  ZERO_SERVER_ORDER_ROUND_ROBIN = 0,
+  /** As they arrive, within ZERO_KEY_SERVER_STALENESS. Servers record the order. Other workers go
+      on without a worker that is lost. */
+  ZERO_SERVER_ORDER_ARRIVAL = 1
+};
+
+/** The content of a push, and its effect on servers (ZERO_KEY_SERVER_RULE). */
+enum zero_server_rule {
+  /** A gradient. It makes one step of ZERO_KEY_ALGORITHM. */
+  ZERO_SERVER_RULE_UPDATE = 0,
+  /** Parameters w of a worker: W = (1 - a) W + a w, with a = ZERO_KEY_SERVER_RATE. */
+  ZERO_SERVER_RULE_AVERAGE = 1,
+  /** Parameters of a worker: after every ZERO_KEY_SERVER_PERIOD pushes, W = their mean. */
+  ZERO_SERVER_RULE_MEAN = 2
 };
 
 /** How an asynchronous save keeps what it saves (ZERO_KEY_CHECKPOINT_SNAPSHOT). */

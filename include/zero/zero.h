@@ -53,6 +53,7 @@
 #include <zero/replicas.h>
 #include <zero/request.h>
 #include <zero/save.h>
+#include <zero/server.h>
 #include <zero/slots.h>
 #include <zero/stats.h>
 #include <zero/status.h>

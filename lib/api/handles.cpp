@@ -85,7 +85,7 @@ void give_slot(uint64_t index, bool reusable) {
   table.first_free = index;
 }
 
-bool known_kind(uint64_t kind) { return kind >= static_cast<uint64_t>(Kind::config) && kind <= static_cast<uint64_t>(Kind::save); }
+bool known_kind(uint64_t kind) { return kind >= static_cast<uint64_t>(Kind::config) && kind <= static_cast<uint64_t>(Kind::server); }
 
 Status never_made(Kind kind, uint64_t handle, const char *argument) {
   return Status::error(ZERO_E_BAD_HANDLE, "%s is %#llx, which is no handle of libzero; expected a %s", argument,
@@ -144,6 +144,8 @@ const char *kind_name(Kind kind) {
       return "zero_checkpoint";
     case Kind::save:
       return "zero_save";
+    case Kind::server:
+      return "zero_server";
     case Kind::none:
       break;
   }

@@ -10,7 +10,17 @@
 namespace zero::api {
 
 /// Kinds of objects; the number is part of the value.
-enum class Kind : uint64_t { none = 0, config = 1, group = 2, buffer = 3, optimizer = 4, request = 5, checkpoint = 6, save = 7 };
+enum class Kind : uint64_t {
+  none = 0,
+  config = 1,
+  group = 2,
+  buffer = 3,
+  optimizer = 4,
+  request = 5,
+  checkpoint = 6,
+  save = 7,
+  server = 8
+};
 
 /// "zero_group".
 const char *kind_name(Kind kind);

@@ -8,6 +8,7 @@
 #include <zero/optimizer.h>
 #include <zero/request.h>
 #include <zero/save.h>
+#include <zero/server.h>
 
 namespace zero {
 class Config;
@@ -15,6 +16,7 @@ class Group;
 class Buffer;
 class Optimizer;
 class Checkpoint;
+class Server;
 namespace checkpoint {
 class OpenSave;
 }
@@ -53,6 +55,11 @@ template <>
 struct Noun<zero_save> {
   using Object = checkpoint::OpenSave;
   static constexpr Kind kKind = Kind::save;
+};
+template <>
+struct Noun<zero_server> {
+  using Object = Server;
+  static constexpr Kind kKind = Kind::server;
 };
 template <>
 struct Noun<zero_request> {

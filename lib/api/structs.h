@@ -6,6 +6,7 @@
 #include <zero/checkpoint.h>
 #include <zero/config.h>
 #include <zero/optimizer.h>
+#include <zero/server.h>
 #include <zero/stats.h>
 
 #include <algorithm>
@@ -26,6 +27,8 @@ template <>
 inline constexpr uint64_t kFirstNbytes<zero_verify_result> = 88;
 template <>
 inline constexpr uint64_t kFirstNbytes<zero_checkpoint_result> = 96;
+template <>
+inline constexpr uint64_t kFirstNbytes<zero_server_result> = 128;
 template <>
 inline constexpr uint64_t kFirstNbytes<zero_memory_stats> = 40;
 template <>

@@ -28,6 +28,11 @@ constexpr Choice kMasters[] = {
 constexpr Choice kCodes[] = {
     {ZERO_CODE_NONE, "ZERO_CODE_NONE"}, {ZERO_CODE_F8, "ZERO_CODE_F8"}, {ZERO_CODE_I8, "ZERO_CODE_I8"}, {ZERO_CODE_I4, "ZERO_CODE_I4"}};
 constexpr Choice kResiduals[] = {{ZERO_RESIDUAL_NONE, "ZERO_RESIDUAL_NONE"}, {ZERO_RESIDUAL_F32, "ZERO_RESIDUAL_F32"}};
+constexpr Choice kServerOrders[] = {{ZERO_SERVER_ORDER_ROUND_ROBIN, "ZERO_SERVER_ORDER_ROUND_ROBIN"},
+                                    {ZERO_SERVER_ORDER_ARRIVAL, "ZERO_SERVER_ORDER_ARRIVAL"}};
+constexpr Choice kServerRules[] = {{ZERO_SERVER_RULE_UPDATE, "ZERO_SERVER_RULE_UPDATE"},
+                                   {ZERO_SERVER_RULE_AVERAGE, "ZERO_SERVER_RULE_AVERAGE"},
+                                   {ZERO_SERVER_RULE_MEAN, "ZERO_SERVER_RULE_MEAN"}};
 constexpr Choice kTiers[] = {{ZERO_TIER_HOST, "ZERO_TIER_HOST"}, {ZERO_TIER_DEVICE, "ZERO_TIER_DEVICE"}};
 
 constexpr Choice kOfGradient = {0, "the gradient's dtype"};
@@ -145,6 +150,12 @@ constexpr KeyInfo kKeys[] = {
     i64_key(ZERO_KEY_CHECKPOINT_MISSING, "ZERO_KEY_CHECKPOINT_MISSING", 0, 1, 0),
     i64_key(ZERO_KEY_CHECKPOINT_EXTRA, "ZERO_KEY_CHECKPOINT_EXTRA", 0, 1, 0),
     i64_key(ZERO_KEY_CHECKPOINT_MODEL_FILES, "ZERO_KEY_CHECKPOINT_MODEL_FILES", 0, 1, 1),
+    i64_key(ZERO_KEY_SERVER_RANKS, "ZERO_KEY_SERVER_RANKS", 1, int64_t{1} << 20, 1),
+    choice_key(ZERO_KEY_SERVER_ORDER, "ZERO_KEY_SERVER_ORDER", kServerOrders, ZERO_SERVER_ORDER_ROUND_ROBIN),
+    i64_key(ZERO_KEY_SERVER_STALENESS, "ZERO_KEY_SERVER_STALENESS", 0, kTwo40, 0),
+    choice_key(ZERO_KEY_SERVER_RULE, "ZERO_KEY_SERVER_RULE", kServerRules, ZERO_SERVER_RULE_UPDATE),
+    f64_key(ZERO_KEY_SERVER_RATE, "ZERO_KEY_SERVER_RATE", 0, 1, 0.5),
+    i64_key(ZERO_KEY_SERVER_PERIOD, "ZERO_KEY_SERVER_PERIOD", 0, kTwo40, 0),
 };
 
 constexpr const char *type_name(KeyType type) {

@@ -70,6 +70,8 @@ const char *caller_name(Caller caller) {
       return "zero_checkpoint_export";
     case Caller::balance:
       return "zero_group_balance";
+    case Caller::server_seal:
+      return "zero_server_seal";
   }
   return nullptr;
 }

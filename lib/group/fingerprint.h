@@ -60,6 +60,7 @@ enum class Caller : uint8_t {
   load,
   export_params,
   balance,
+  server_seal,
 };
 
 /// "#17 all_reduce"; with a caller "#17 all_reduce of zero_optimizer_step", or of an internal operation "#17 zero_optimizer_read".

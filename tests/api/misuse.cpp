@@ -74,6 +74,13 @@ zero_save *released_save(Bench &bench) {
   return save;
 }
 
+zero_server *released_server(Bench &bench) {
+  zero_server *server = nullptr;
+  EXPECT_EQ(ZERO_OK, zero_server_create(bench.pair.rank[0], nullptr, 1, &server)) << last_text();
+  zero_server_release(server);
+  return server;
+}
+
 const char *make_folder(const char *name) {
   static std::vector<std::unique_ptr<std::string>> paths;
   const auto made = std::filesystem::temp_directory_path() / ("zero_misuse." + std::to_string(::getpid())) / name;
@@ -108,6 +115,7 @@ void Outputs::reset() {
   memory.steps.struct_size = sizeof memory.steps;
   memory.verification.struct_size = sizeof memory.verification;
   memory.saved.struct_size = sizeof memory.saved;
+  memory.served.struct_size = sizeof memory.served;
   request = nullptr;
 }
 
@@ -136,6 +144,10 @@ Arg checkpoint_handle() {
 
 Arg save_handle() {
   return handle([](Bench &bench) { return bench.world.group; }, released_save);
+}
+
+Arg server_handle() {
+  return handle([](Bench &bench) { return bench.world.group; }, released_server);
 }
 
 const char *empty_folder() {

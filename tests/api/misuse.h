@@ -44,6 +44,7 @@ struct Outputs {
     zero_step_stats steps;
     zero_verify_result verification;
     zero_checkpoint_result saved;
+    zero_server_result served;
   } memory;
   zero_request *request;  ///< apart, because an _async call may succeed and its request fail
 };
@@ -73,6 +74,9 @@ const char *saved_folder(Bench &bench);
 /// That save; not to be released.
 zero_save *open_save(Bench &bench);
 
+/// A rank of a sealed world of one server (rank 0) and one worker, of kCount elements; not to be released.
+zero_server *server_rank(int64_t rank);
+
 /// Bad values of one argument, made anew for each row.
 using Arg = std::function<std::vector<Bad>(Bench &)>;
 
@@ -93,6 +97,7 @@ Arg optimizer_handle();
 Arg request_handle();
 Arg checkpoint_handle();
 Arg save_handle();
+Arg server_handle();
 /// An address that must not be NULL.
 Arg address(const char *argument);
 /// A struct whose size is checked; `field` gives its struct_size in the outputs.
@@ -190,6 +195,7 @@ void add_optimizer_rows(Rows &rows);
 void add_training_rows(Rows &rows);
 void add_checkpoint_rows(Rows &rows);
 void add_save_rows(Rows &rows);
+void add_server_rows(Rows &rows);
 void add_stats_rows(Rows &rows);
 void add_other_rows(Rows &rows);
 

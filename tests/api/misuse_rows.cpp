@@ -192,6 +192,7 @@ void add_other_rows(Rows &rows) {
   add_release(rows, "zero_group_release", zero_group_release, group_handle());
   add_release(rows, "zero_checkpoint_release", zero_checkpoint_release, checkpoint_handle());
   add_release(rows, "zero_save_release", zero_save_release, save_handle());
+  add_release(rows, "zero_server_release", zero_server_release, server_handle());
   add_release(rows, "zero_optimizer_release", zero_optimizer_release, optimizer_handle());
 }
 

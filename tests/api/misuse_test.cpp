@@ -28,6 +28,7 @@ TEST(Misuse, EveryArgumentOfEveryFunctionIsChecked) {
   add_training_rows(rows);
   add_checkpoint_rows(rows);
   add_save_rows(rows);
+  add_server_rows(rows);
   add_stats_rows(rows);
   add_other_rows(rows);
 

@@ -17,7 +17,7 @@ BELOW = {
     "api": {"core", "memory", "group", "checkpoint", "kernels", "engine"},
 }
 # The rooms of lib/engine, bottom up: each may include from those before it.
-ROOMS = ("config", "compute", "ranks", "stats", "layout", "storage", "buffer", "parameters", "gradients", "update", "replicas", "integrity", "optimizer", "checkpoint")
+ROOMS = ("config", "compute", "ranks", "stats", "layout", "storage", "buffer", "parameters", "gradients", "update", "replicas", "integrity", "optimizer", "checkpoint", "server")
 SIBLINGS = {"memory", "group", "checkpoint", "kernels"}
 TRANSPORTS = {"local", "mpi", "nccl", "tcp"}
 TOP_FOLDERS = {".ci", ".github", "abi", "bindings", "cmake", "examples", "include", "kernels", "lib", "tests", "tools"}

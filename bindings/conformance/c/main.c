@@ -5,6 +5,7 @@ int main(void) {
   library_scenarios();
   group_scenarios();
   buffer_scenarios();
+  server_scenarios();
   optimizer_scenarios();
   save_scenarios();
   misuse_scenarios();

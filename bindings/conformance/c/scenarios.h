@@ -4,6 +4,7 @@
 void library_scenarios(void);
 void group_scenarios(void);
 void buffer_scenarios(void);
+void server_scenarios(void);
 void optimizer_scenarios(void);
 void save_scenarios(void);
 void misuse_scenarios(void);

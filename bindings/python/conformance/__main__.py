@@ -6,11 +6,12 @@ import library
 import misuse
 import optimizers
 import saves
+import servers
 import tables
 
 
 def main():
-    for part in (library, groups, buffers, optimizers, saves, misuse, tables):
+    for part in (library, groups, buffers, servers, optimizers, saves, misuse, tables):
         for name, body in part.scenarios():
             print(f"{name}: {body() or '-'}", flush=True)
 

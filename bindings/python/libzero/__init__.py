@@ -36,6 +36,9 @@ from .generated import (
     Reduce,
     Rounding,
     Scope,
+    ServerOrder,
+    ServerResult,
+    ServerRule,
     Slot,
     Snapshot,
     Source,
@@ -55,6 +58,7 @@ from .optimizer import Optimizer
 from .param import KeptSlot, Param, View
 from .save import Save, list_saves, prunable_saves, remove_save
 from .saving import Saving
+from .server import Server
 
 __version__ = f"{VERSION_MAJOR}.{VERSION_MINOR}.{VERSION_PATCH}"
 
@@ -91,6 +95,10 @@ __all__ = [
     "Save",
     "Saving",
     "Scope",
+    "Server",
+    "ServerOrder",
+    "ServerResult",
+    "ServerRule",
     "Shard",
     "Slot",
     "Snapshot",

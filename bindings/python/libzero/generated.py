@@ -146,6 +146,27 @@ class Key(enum.IntEnum):
     CHECKPOINT_MISSING = 609
     CHECKPOINT_EXTRA = 610
     CHECKPOINT_MODEL_FILES = 611
+    SERVER_RANKS = 700
+    SERVER_ORDER = 701
+    SERVER_STALENESS = 702
+    SERVER_RULE = 703
+    SERVER_RATE = 704
+    SERVER_PERIOD = 705
+
+
+class ServerOrder(enum.IntEnum):
+    """zero_server_order."""
+
+    ROUND_ROBIN = 0
+    ARRIVAL = 1
+
+
+class ServerRule(enum.IntEnum):
+    """zero_server_rule."""
+
+    UPDATE = 0
+    AVERAGE = 1
+    MEAN = 2
 
 
 class Snapshot(enum.IntEnum):
@@ -430,6 +451,29 @@ class CheckpointResult(Structure):
     )
 
 
+class ServerResult(Structure):
+    """zero_server_result."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_uint64),
+        ("push_count", ctypes.c_int64),
+        ("pull_count", ctypes.c_int64),
+        ("skipped_count", ctypes.c_int64),
+        ("waited_count", ctypes.c_int64),
+        ("left_count", ctypes.c_int64),
+        ("lost_count", ctypes.c_int64),
+        ("received_nbytes", ctypes.c_int64),
+        ("sent_nbytes", ctypes.c_int64),
+        ("greatest_age", ctypes.c_int64),
+        ("age_0_count", ctypes.c_int64),
+        ("age_1_count", ctypes.c_int64),
+        ("age_2_count", ctypes.c_int64),
+        ("age_4_count", ctypes.c_int64),
+        ("age_8_count", ctypes.c_int64),
+        ("age_16_count", ctypes.c_int64),
+    )
+
+
 class MemoryStats(Structure):
     """zero_memory_stats."""
 
@@ -597,6 +641,17 @@ CONSTANTS = (
     ("ZERO_KEY_CHECKPOINT_MISSING", Key.CHECKPOINT_MISSING),
     ("ZERO_KEY_CHECKPOINT_EXTRA", Key.CHECKPOINT_EXTRA),
     ("ZERO_KEY_CHECKPOINT_MODEL_FILES", Key.CHECKPOINT_MODEL_FILES),
+    ("ZERO_KEY_SERVER_RANKS", Key.SERVER_RANKS),
+    ("ZERO_KEY_SERVER_ORDER", Key.SERVER_ORDER),
+    ("ZERO_KEY_SERVER_STALENESS", Key.SERVER_STALENESS),
+    ("ZERO_KEY_SERVER_RULE", Key.SERVER_RULE),
+    ("ZERO_KEY_SERVER_RATE", Key.SERVER_RATE),
+    ("ZERO_KEY_SERVER_PERIOD", Key.SERVER_PERIOD),
+    ("ZERO_SERVER_ORDER_ROUND_ROBIN", ServerOrder.ROUND_ROBIN),
+    ("ZERO_SERVER_ORDER_ARRIVAL", ServerOrder.ARRIVAL),
+    ("ZERO_SERVER_RULE_UPDATE", ServerRule.UPDATE),
+    ("ZERO_SERVER_RULE_AVERAGE", ServerRule.AVERAGE),
+    ("ZERO_SERVER_RULE_MEAN", ServerRule.MEAN),
     ("ZERO_SNAPSHOT_COPY", Snapshot.COPY),
     ("ZERO_SNAPSHOT_LAZY", Snapshot.LAZY),
     ("ZERO_ROUNDING_NEAREST", Rounding.NEAREST),
@@ -700,6 +755,7 @@ STRUCTS = (
     ("zero_step_result", StepResult),
     ("zero_verify_result", VerifyResult),
     ("zero_checkpoint_result", CheckpointResult),
+    ("zero_server_result", ServerResult),
     ("zero_memory_stats", MemoryStats),
     ("zero_traffic_stats", TrafficStats),
     ("zero_step_stats", StepStats),

@@ -395,6 +395,36 @@ def zero_save_remove(folder, name):
 def zero_save_progress(save):
     return _zero.zero_save_progress(save)
 
+def zero_server_result_init(out, struct_size):
+    return _zero.zero_server_result_init(out, struct_size)
+
+def zero_server_create(group, config, count):
+    return _zero.zero_server_create(group, config, count)
+
+def zero_server_seal(server):
+    return _zero.zero_server_seal(server)
+
+def zero_server_shard(server):
+    return _zero.zero_server_shard(server)
+
+def zero_server_replay(server, data):
+    return _zero.zero_server_replay(server, data)
+
+def zero_server_record(server, data):
+    return _zero.zero_server_record(server, data)
+
+def zero_server_run(server, out_result):
+    return _zero.zero_server_run(server, out_result)
+
+def zero_server_push(server, data):
+    return _zero.zero_server_push(server, data)
+
+def zero_server_pull(server, data):
+    return _zero.zero_server_pull(server, data)
+
+def zero_server_leave(server):
+    return _zero.zero_server_leave(server)
+
 def zero_memory_stats_init(out, struct_size):
     return _zero.zero_memory_stats_init(out, struct_size)
 

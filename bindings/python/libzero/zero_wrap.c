@@ -2991,23 +2991,26 @@ SWIG_Python_NonDynamicSetAttr(PyObject *obj, PyObject *name, PyObject *value) {
 #define SWIGTYPE_p_p_zero_optimizer swig_types[9]
 #define SWIGTYPE_p_p_zero_request swig_types[10]
 #define SWIGTYPE_p_p_zero_save swig_types[11]
-#define SWIGTYPE_p_uint64_t swig_types[12]
-#define SWIGTYPE_p_zero_buffer swig_types[13]
-#define SWIGTYPE_p_zero_checkpoint swig_types[14]
-#define SWIGTYPE_p_zero_checkpoint_result swig_types[15]
-#define SWIGTYPE_p_zero_config swig_types[16]
-#define SWIGTYPE_p_zero_group swig_types[17]
-#define SWIGTYPE_p_zero_key_bounds swig_types[18]
-#define SWIGTYPE_p_zero_memory_stats swig_types[19]
-#define SWIGTYPE_p_zero_optimizer swig_types[20]
-#define SWIGTYPE_p_zero_request swig_types[21]
-#define SWIGTYPE_p_zero_save swig_types[22]
-#define SWIGTYPE_p_zero_step_result swig_types[23]
-#define SWIGTYPE_p_zero_step_stats swig_types[24]
-#define SWIGTYPE_p_zero_traffic_stats swig_types[25]
-#define SWIGTYPE_p_zero_verify_result swig_types[26]
-static swig_type_info *swig_types[28];
-static swig_module_info swig_module = {swig_types, 27, 0, 0, 0, 0};
+#define SWIGTYPE_p_p_zero_server swig_types[12]
+#define SWIGTYPE_p_uint64_t swig_types[13]
+#define SWIGTYPE_p_zero_buffer swig_types[14]
+#define SWIGTYPE_p_zero_checkpoint swig_types[15]
+#define SWIGTYPE_p_zero_checkpoint_result swig_types[16]
+#define SWIGTYPE_p_zero_config swig_types[17]
+#define SWIGTYPE_p_zero_group swig_types[18]
+#define SWIGTYPE_p_zero_key_bounds swig_types[19]
+#define SWIGTYPE_p_zero_memory_stats swig_types[20]
+#define SWIGTYPE_p_zero_optimizer swig_types[21]
+#define SWIGTYPE_p_zero_request swig_types[22]
+#define SWIGTYPE_p_zero_save swig_types[23]
+#define SWIGTYPE_p_zero_server swig_types[24]
+#define SWIGTYPE_p_zero_server_result swig_types[25]
+#define SWIGTYPE_p_zero_step_result swig_types[26]
+#define SWIGTYPE_p_zero_step_stats swig_types[27]
+#define SWIGTYPE_p_zero_traffic_stats swig_types[28]
+#define SWIGTYPE_p_zero_verify_result swig_types[29]
+static swig_type_info *swig_types[31];
+static swig_module_info swig_module = {swig_types, 30, 0, 0, 0, 0};
 #define SWIG_TypeQuery(name) SWIG_TypeQueryModule(&swig_module, &swig_module, name)
 #define SWIG_MangledTypeQuery(name) SWIG_MangledTypeQueryModule(&swig_module, &swig_module, name)
 
@@ -3114,6 +3117,7 @@ ZERO_OWNED(zero_buffer)
 ZERO_OWNED(zero_optimizer)
 ZERO_OWNED(zero_checkpoint)
 ZERO_OWNED(zero_save)
+ZERO_OWNED(zero_server)
 
 /* A request's capsule keeps the struct that the operation fills. The end of the capsule waits for the operation first. */
 static void end_request(PyObject *capsule) {
@@ -7323,6 +7327,351 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_server_result_init(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server_result *arg1 = (zero_server_result *) 0 ;
+  uint64_t arg2 ;
+  Py_buffer view1 = no_buffer ;
+  int64_t value2 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_server_result_init", 2, 2, swig_obj)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[0], sizeof(zero_server_result), &view1)) SWIG_fail;
+    arg1 = (zero_server_result *)view1.buf;
+  }
+  {
+    if (!take_i64(swig_obj[1], &value2)) SWIG_fail;
+    arg2 = (uint64_t)value2;
+  }
+  result = zero_server_result_init(arg1,arg2);
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view1);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view1);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_create(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_group *arg1 = (zero_group *) 0 ;
+  zero_config *arg2 = (zero_config *) 0 ;
+  int64_t arg3 ;
+  zero_server **arg4 = (zero_server **) 0 ;
+  zero_server *made4 = NULL ;
+  PyObject *swig_obj[3] ;
+  int32_t result;
+  
+  arg4 = &made4;
+  if (!SWIG_Python_UnpackTuple(args, "zero_server_create", 3, 3, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_group", (void **)&arg1)) SWIG_fail;
+  if (!take_handle(swig_obj[1], "zero_config", (void **)&arg2)) SWIG_fail;
+  if (!take_i64(swig_obj[2], &arg3)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_create(arg1,(struct zero_config const *)arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  {
+    resultobj = SWIG_Python_AppendOutput(resultobj, zero_server_owned(*arg4)); 
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_seal(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_seal(arg1);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_shard(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  void **arg2 = (void **) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  void *value2 = NULL ;
+  int64_t value3 = 0 ;
+  int64_t value4 = 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  arg2 = &value2;
+  arg3 = &value3;
+  arg4 = &value4;
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_shard((struct zero_server const *)arg1,arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromVoidPtr(*arg2));
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg3));
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg4));
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_replay(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  Py_buffer view2 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_server_replay", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
+    arg2 = view2.buf;
+    arg3 = element_count(&view2);
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_replay(arg1,(void const *)arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_record(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  Py_buffer view2 = no_buffer ;
+  int64_t value4 = 0 ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg4 = &value4;
+  if (!SWIG_Python_UnpackTuple(args, "zero_server_record", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_elements(swig_obj[1], 1, &view2)) SWIG_fail;
+    arg2 = view2.buf;
+    arg3 = element_count(&view2);
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_record((struct zero_server const *)arg1,arg2,arg3,arg4);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  resultobj = SWIG_Python_AppendOutput(resultobj, PyLong_FromLongLong(*arg4));
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_run(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  zero_server_result *arg2 = (zero_server_result *) 0 ;
+  Py_buffer view2 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_server_run", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_struct(swig_obj[1], sizeof(zero_server_result), &view2)) SWIG_fail;
+    arg2 = (zero_server_result *)view2.buf;
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_run(arg1,arg2);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_push(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  Py_buffer view2 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_server_push", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
+    arg2 = view2.buf;
+    arg3 = element_count(&view2);
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_push(arg1,(void const *)arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_pull(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  Py_buffer view2 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  if (!SWIG_Python_UnpackTuple(args, "zero_server_pull", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_elements(swig_obj[1], 1, &view2)) SWIG_fail;
+    arg2 = view2.buf;
+    arg3 = element_count(&view2);
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_pull(arg1,arg2,arg3);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
+SWIGINTERN PyObject *_wrap_zero_server_leave(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_server *arg1 = (zero_server *) 0 ;
+  PyObject *swig_obj[1] ;
+  int32_t result;
+  
+  if (!args) SWIG_fail;
+  swig_obj[0] = args;
+  if (!take_handle(swig_obj[0], "zero_server", (void **)&arg1)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_server_leave(arg1);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  return resultobj;
+fail:
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_memory_stats_init(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
@@ -7922,6 +8271,16 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_save_prunable", _wrap_zero_save_prunable, METH_VARARGS, NULL},
 	 { "zero_save_remove", _wrap_zero_save_remove, METH_VARARGS, NULL},
 	 { "zero_save_progress", _wrap_zero_save_progress, METH_O, NULL},
+	 { "zero_server_result_init", _wrap_zero_server_result_init, METH_VARARGS, NULL},
+	 { "zero_server_create", _wrap_zero_server_create, METH_VARARGS, NULL},
+	 { "zero_server_seal", _wrap_zero_server_seal, METH_O, NULL},
+	 { "zero_server_shard", _wrap_zero_server_shard, METH_O, NULL},
+	 { "zero_server_replay", _wrap_zero_server_replay, METH_VARARGS, NULL},
+	 { "zero_server_record", _wrap_zero_server_record, METH_VARARGS, NULL},
+	 { "zero_server_run", _wrap_zero_server_run, METH_VARARGS, NULL},
+	 { "zero_server_push", _wrap_zero_server_push, METH_VARARGS, NULL},
+	 { "zero_server_pull", _wrap_zero_server_pull, METH_VARARGS, NULL},
+	 { "zero_server_leave", _wrap_zero_server_leave, METH_O, NULL},
 	 { "zero_memory_stats_init", _wrap_zero_memory_stats_init, METH_VARARGS, NULL},
 	 { "zero_stats_optimizer_memory", _wrap_zero_stats_optimizer_memory, METH_VARARGS, NULL},
 	 { "zero_stats_buffer_memory", _wrap_zero_stats_buffer_memory, METH_VARARGS, NULL},
@@ -7955,6 +8314,7 @@ static swig_type_info _swigt__p_p_zero_group = {"_p_p_zero_group", "zero_group *
 static swig_type_info _swigt__p_p_zero_optimizer = {"_p_p_zero_optimizer", "zero_optimizer **|struct zero_optimizer **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_request = {"_p_p_zero_request", "zero_request **|struct zero_request **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_p_zero_save = {"_p_p_zero_save", "zero_save **|struct zero_save **", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_p_zero_server = {"_p_p_zero_server", "zero_server **|struct zero_server **", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_uint64_t = {"_p_uint64_t", "uint64_t *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_buffer = {"_p_zero_buffer", "zero_buffer *|struct zero_buffer *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_checkpoint = {"_p_zero_checkpoint", "zero_checkpoint *|struct zero_checkpoint *", 0, 0, (void*)0, 0};
@@ -7966,6 +8326,8 @@ static swig_type_info _swigt__p_zero_memory_stats = {"_p_zero_memory_stats", "ze
 static swig_type_info _swigt__p_zero_optimizer = {"_p_zero_optimizer", "zero_optimizer *|struct zero_optimizer *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_request = {"_p_zero_request", "zero_request *|struct zero_request *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_save = {"_p_zero_save", "zero_save *|struct zero_save *", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_zero_server = {"_p_zero_server", "zero_server *|struct zero_server *", 0, 0, (void*)0, 0};
+static swig_type_info _swigt__p_zero_server_result = {"_p_zero_server_result", "zero_server_result *|struct zero_server_result *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_step_result = {"_p_zero_step_result", "zero_step_result *|struct zero_step_result *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_step_stats = {"_p_zero_step_stats", "zero_step_stats *|struct zero_step_stats *", 0, 0, (void*)0, 0};
 static swig_type_info _swigt__p_zero_traffic_stats = {"_p_zero_traffic_stats", "zero_traffic_stats *|struct zero_traffic_stats *", 0, 0, (void*)0, 0};
@@ -7984,6 +8346,7 @@ static swig_type_info *swig_type_initial[] = {
   &_swigt__p_p_zero_optimizer,
   &_swigt__p_p_zero_request,
   &_swigt__p_p_zero_save,
+  &_swigt__p_p_zero_server,
   &_swigt__p_uint64_t,
   &_swigt__p_zero_buffer,
   &_swigt__p_zero_checkpoint,
@@ -7995,6 +8358,8 @@ static swig_type_info *swig_type_initial[] = {
   &_swigt__p_zero_optimizer,
   &_swigt__p_zero_request,
   &_swigt__p_zero_save,
+  &_swigt__p_zero_server,
+  &_swigt__p_zero_server_result,
   &_swigt__p_zero_step_result,
   &_swigt__p_zero_step_stats,
   &_swigt__p_zero_traffic_stats,
@@ -8013,6 +8378,7 @@ static swig_cast_info _swigc__p_p_zero_group[] = {  {&_swigt__p_p_zero_group, 0,
 static swig_cast_info _swigc__p_p_zero_optimizer[] = {  {&_swigt__p_p_zero_optimizer, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_request[] = {  {&_swigt__p_p_zero_request, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_p_zero_save[] = {  {&_swigt__p_p_zero_save, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_p_zero_server[] = {  {&_swigt__p_p_zero_server, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_uint64_t[] = {  {&_swigt__p_uint64_t, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_buffer[] = {  {&_swigt__p_zero_buffer, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_checkpoint[] = {  {&_swigt__p_zero_checkpoint, 0, 0, 0},{0, 0, 0, 0}};
@@ -8024,6 +8390,8 @@ static swig_cast_info _swigc__p_zero_memory_stats[] = {  {&_swigt__p_zero_memory
 static swig_cast_info _swigc__p_zero_optimizer[] = {  {&_swigt__p_zero_optimizer, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_request[] = {  {&_swigt__p_zero_request, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_save[] = {  {&_swigt__p_zero_save, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_zero_server[] = {  {&_swigt__p_zero_server, 0, 0, 0},{0, 0, 0, 0}};
+static swig_cast_info _swigc__p_zero_server_result[] = {  {&_swigt__p_zero_server_result, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_step_result[] = {  {&_swigt__p_zero_step_result, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_step_stats[] = {  {&_swigt__p_zero_step_stats, 0, 0, 0},{0, 0, 0, 0}};
 static swig_cast_info _swigc__p_zero_traffic_stats[] = {  {&_swigt__p_zero_traffic_stats, 0, 0, 0},{0, 0, 0, 0}};
@@ -8042,6 +8410,7 @@ static swig_cast_info *swig_cast_initial[] = {
   _swigc__p_p_zero_optimizer,
   _swigc__p_p_zero_request,
   _swigc__p_p_zero_save,
+  _swigc__p_p_zero_server,
   _swigc__p_uint64_t,
   _swigc__p_zero_buffer,
   _swigc__p_zero_checkpoint,
@@ -8053,6 +8422,8 @@ static swig_cast_info *swig_cast_initial[] = {
   _swigc__p_zero_optimizer,
   _swigc__p_zero_request,
   _swigc__p_zero_save,
+  _swigc__p_zero_server,
+  _swigc__p_zero_server_result,
   _swigc__p_zero_step_result,
   _swigc__p_zero_step_stats,
   _swigc__p_zero_traffic_stats,

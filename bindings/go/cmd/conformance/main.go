@@ -5,6 +5,7 @@ func main() {
 	libraryScenarios()
 	groupScenarios()
 	bufferScenarios()
+	serverScenarios()
 	optimizerScenarios()
 	saveScenarios()
 	misuseScenarios()

@@ -202,7 +202,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_7bc4c7796307f670(void *_swig_go_0) {
+void _wrap_Swig_free_czero_da5a4e4ba4f647e8(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -212,7 +212,7 @@ void _wrap_Swig_free_czero_7bc4c7796307f670(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_7bc4c7796307f670(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_da5a4e4ba4f647e8(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -225,7 +225,7 @@ void *_wrap_Swig_malloc_czero_7bc4c7796307f670(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_7bc4c7796307f670(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_da5a4e4ba4f647e8(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -241,7 +241,7 @@ _gostring_ _wrap_zero_status_name_czero_7bc4c7796307f670(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_7bc4c7796307f670(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_da5a4e4ba4f647e8(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -256,7 +256,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_7bc4c7796307f670(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_7bc4c7796307f670(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_da5a4e4ba4f647e8(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -269,7 +269,7 @@ _gostring_ _wrap_zero_config_create_czero_7bc4c7796307f670(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_7bc4c7796307f670(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -286,7 +286,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_7bc4c7796307f670(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_7bc4c7796307f670(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -303,7 +303,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_7bc4c7796307f670(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_7bc4c7796307f670(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -328,7 +328,7 @@ _gostring_ _wrap_zero_config_set_str_czero_7bc4c7796307f670(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_7bc4c7796307f670(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_da5a4e4ba4f647e8(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -343,7 +343,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_7bc4c7796307f670(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_7bc4c7796307f670(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_da5a4e4ba4f647e8(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -358,7 +358,7 @@ _gostring_ _wrap_zero_config_bounds_czero_7bc4c7796307f670(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_7bc4c7796307f670(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -379,7 +379,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_7bc4c7796307f670(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_7bc4c7796307f670(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -389,7 +389,7 @@ void _wrap_zero_config_release_czero_7bc4c7796307f670(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_request_wait_czero_7bc4c7796307f670(zero_request *_swig_go_0) {
+_gostring_ _wrap_zero_request_wait_czero_da5a4e4ba4f647e8(zero_request *_swig_go_0) {
   zero_request *arg1 = (zero_request *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -402,7 +402,7 @@ _gostring_ _wrap_zero_request_wait_czero_7bc4c7796307f670(zero_request *_swig_go
 }
 
 
-void _wrap_zero_request_release_czero_7bc4c7796307f670(zero_request *_swig_go_0) {
+void _wrap_zero_request_release_czero_da5a4e4ba4f647e8(zero_request *_swig_go_0) {
   zero_request *arg1 = (zero_request *) 0 ;
   
   arg1 = (zero_request *)_swig_go_0; 
@@ -412,7 +412,7 @@ void _wrap_zero_request_release_czero_7bc4c7796307f670(zero_request *_swig_go_0)
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_7bc4c7796307f670(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -444,7 +444,7 @@ _gostring_ _wrap_zero_group_create_local_czero_7bc4c7796307f670(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_7bc4c7796307f670(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_da5a4e4ba4f647e8(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -461,7 +461,7 @@ _gostring_ _wrap_zero_group_create_mpi_czero_7bc4c7796307f670(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_nccl_czero_7bc4c7796307f670(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_nccl_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -490,7 +490,7 @@ _gostring_ _wrap_zero_group_create_nccl_czero_7bc4c7796307f670(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_zero_group_unique_id_czero_7bc4c7796307f670(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_group_unique_id_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_config *arg1 = (zero_config *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -510,7 +510,7 @@ _gostring_ _wrap_zero_group_unique_id_czero_7bc4c7796307f670(zero_config *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_7bc4c7796307f670(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_env_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -525,7 +525,7 @@ _gostring_ _wrap_zero_group_create_env_czero_7bc4c7796307f670(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_launcher_czero_7bc4c7796307f670(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_group_launcher_czero_da5a4e4ba4f647e8(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -543,7 +543,7 @@ _gostring_ _wrap_zero_group_launcher_czero_7bc4c7796307f670(char *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_7bc4c7796307f670(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -562,7 +562,7 @@ _gostring_ _wrap_zero_group_split_czero_7bc4c7796307f670(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -577,7 +577,7 @@ _gostring_ _wrap_zero_group_rank_czero_7bc4c7796307f670(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -592,7 +592,7 @@ _gostring_ _wrap_zero_group_size_czero_7bc4c7796307f670(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -607,7 +607,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_7bc4c7796307f670(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -622,7 +622,7 @@ _gostring_ _wrap_zero_group_local_size_czero_7bc4c7796307f670(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -637,7 +637,7 @@ _gostring_ _wrap_zero_group_host_count_czero_7bc4c7796307f670(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_7bc4c7796307f670(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -658,7 +658,7 @@ _gostring_ _wrap_zero_group_share_czero_7bc4c7796307f670(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_7bc4c7796307f670(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -671,7 +671,7 @@ _gostring_ _wrap_zero_group_status_czero_7bc4c7796307f670(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_7bc4c7796307f670(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -697,7 +697,7 @@ _gostring_ _wrap_zero_group_abort_czero_7bc4c7796307f670(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_7bc4c7796307f670(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -712,7 +712,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_7bc4c7796307f670(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_7bc4c7796307f670(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -727,7 +727,7 @@ _gostring_ _wrap_zero_group_quiet_czero_7bc4c7796307f670(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -754,7 +754,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_7bc4c7796307f670(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -781,7 +781,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_7bc4c7796307f670(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -806,7 +806,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_7bc4c7796307f670(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -829,7 +829,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_7bc4c7796307f670(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -858,7 +858,7 @@ _gostring_ _wrap_zero_group_reduce_czero_7bc4c7796307f670(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -887,7 +887,7 @@ _gostring_ _wrap_zero_group_gather_czero_7bc4c7796307f670(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -916,7 +916,7 @@ _gostring_ _wrap_zero_group_scatter_czero_7bc4c7796307f670(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -941,7 +941,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_7bc4c7796307f670(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -964,7 +964,7 @@ _gostring_ _wrap_zero_group_send_czero_7bc4c7796307f670(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_7bc4c7796307f670(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -987,7 +987,7 @@ _gostring_ _wrap_zero_group_recv_czero_7bc4c7796307f670(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_7bc4c7796307f670(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1000,7 +1000,7 @@ _gostring_ _wrap_zero_group_barrier_czero_7bc4c7796307f670(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_balance_czero_7bc4c7796307f670(zero_group *_swig_go_0, double _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_group_balance_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, double _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, int64_t *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   double arg2 ;
   int64_t arg3 ;
@@ -1023,7 +1023,7 @@ _gostring_ _wrap_zero_group_balance_czero_7bc4c7796307f670(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_7bc4c7796307f670(zero_group *_swig_go_0) {
+void _wrap_zero_group_release_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -1033,7 +1033,7 @@ void _wrap_zero_group_release_czero_7bc4c7796307f670(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_7bc4c7796307f670(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -1054,7 +1054,7 @@ _gostring_ _wrap_zero_buffer_create_czero_7bc4c7796307f670(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1073,7 +1073,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_7bc4c7796307f670(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1090,7 +1090,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_7bc4c7796307f670(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_7bc4c7796307f670(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1103,7 +1103,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_7bc4c7796307f670(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1124,7 +1124,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_7bc4c7796307f670(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1145,7 +1145,7 @@ _gostring_ _wrap_zero_buffer_read_czero_7bc4c7796307f670(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1166,7 +1166,7 @@ _gostring_ _wrap_zero_buffer_write_czero_7bc4c7796307f670(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_7bc4c7796307f670(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1176,7 +1176,7 @@ void _wrap_zero_buffer_release_czero_7bc4c7796307f670(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_7bc4c7796307f670(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_da5a4e4ba4f647e8(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1191,7 +1191,7 @@ _gostring_ _wrap_zero_step_result_init_czero_7bc4c7796307f670(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_7bc4c7796307f670(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_da5a4e4ba4f647e8(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1206,7 +1206,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_7bc4c7796307f670(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_7bc4c7796307f670(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1223,7 +1223,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_7bc4c7796307f670(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1240,7 +1240,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_7bc4c7796307f670(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1255,7 +1255,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_7bc4c7796307f670(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1288,7 +1288,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_7bc4c7796307f670(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1305,7 +1305,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_7bc4c7796307f670(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1338,7 +1338,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_7bc4c7796307f670(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1355,7 +1355,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_7bc4c7796307f670(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1368,7 +1368,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_7bc4c7796307f670(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1383,7 +1383,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_7bc4c7796307f670(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1406,7 +1406,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1425,7 +1425,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_7bc4c7796307f670(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1440,7 +1440,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_7bc4c7796307f670(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1463,7 +1463,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_7bc4c7796307f670(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1478,7 +1478,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_7bc4c7796307f670(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1499,7 +1499,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_7bc4c7796307f670(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1522,7 +1522,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1537,7 +1537,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1554,7 +1554,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1571,7 +1571,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_7bc4c7796307f670(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1588,7 +1588,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_7bc4c7796307f670(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1603,7 +1603,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_7bc4c7796307f670(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1618,7 +1618,7 @@ _gostring_ _wrap_zero_optimizer_gather_czero_7bc4c7796307f670(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1633,7 +1633,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1658,7 +1658,7 @@ _gostring_ _wrap_zero_optimizer_view_czero_7bc4c7796307f670(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
@@ -1675,7 +1675,7 @@ _gostring_ _wrap_zero_optimizer_verify_czero_7bc4c7796307f670(zero_optimizer *_s
 }
 
 
-void _wrap_zero_optimizer_release_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0) {
+void _wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   
   arg1 = (zero_optimizer *)_swig_go_0; 
@@ -1685,7 +1685,7 @@ void _wrap_zero_optimizer_release_czero_7bc4c7796307f670(zero_optimizer *_swig_g
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1702,7 +1702,7 @@ _gostring_ _wrap_zero_optimizer_sync_czero_7bc4c7796307f670(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_request_stop_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1717,7 +1717,7 @@ _gostring_ _wrap_zero_optimizer_request_stop_czero_7bc4c7796307f670(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1736,7 +1736,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_7bc4c7796307f670(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1755,7 +1755,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_7bc4c7796307f670(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1772,7 +1772,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_7bc4c7796307f670(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1789,7 +1789,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_7bc4c7796307f670(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1806,7 +1806,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1829,7 +1829,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_7bc4c7796307f670(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1854,7 +1854,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_7bc4c7796307f670(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1879,7 +1879,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_7bc4c7796307f670(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_result_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1896,7 +1896,7 @@ _gostring_ _wrap_zero_optimizer_result_czero_7bc4c7796307f670(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_refresh_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1911,7 +1911,7 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_7bc4c7796307f670(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1928,7 +1928,7 @@ _gostring_ _wrap_zero_optimizer_loss_scale_address_czero_7bc4c7796307f670(zero_o
 }
 
 
-_gostring_ _wrap_zero_checkpoint_result_init_czero_7bc4c7796307f670(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
   zero_checkpoint_result *arg1 = (zero_checkpoint_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1943,7 +1943,7 @@ _gostring_ _wrap_zero_checkpoint_result_init_czero_7bc4c7796307f670(zero_checkpo
 }
 
 
-_gostring_ _wrap_zero_optimizer_save_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -1968,7 +1968,7 @@ _gostring_ _wrap_zero_optimizer_save_czero_7bc4c7796307f670(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_save_async_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_request **_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_request **_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -1995,7 +1995,7 @@ _gostring_ _wrap_zero_optimizer_save_async_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_resume_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2022,7 +2022,7 @@ _gostring_ _wrap_zero_optimizer_resume_czero_7bc4c7796307f670(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_create_czero_7bc4c7796307f670(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_checkpoint **arg3 = (zero_checkpoint **) 0 ;
@@ -2039,7 +2039,7 @@ _gostring_ _wrap_zero_checkpoint_create_czero_7bc4c7796307f670(zero_group *_swig
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_optimizer *arg3 = (zero_optimizer *) 0 ;
@@ -2064,7 +2064,7 @@ _gostring_ _wrap_zero_checkpoint_add_optimizer_czero_7bc4c7796307f670(zero_check
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_buffer_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_buffer *arg3 = (zero_buffer *) 0 ;
@@ -2089,7 +2089,7 @@ _gostring_ _wrap_zero_checkpoint_add_buffer_czero_7bc4c7796307f670(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_tensor_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
+_gostring_ _wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2122,7 +2122,7 @@ _gostring_ _wrap_zero_checkpoint_add_tensor_czero_7bc4c7796307f670(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_set_text_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2155,7 +2155,7 @@ _gostring_ _wrap_zero_checkpoint_set_text_czero_7bc4c7796307f670(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_get_text_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2185,7 +2185,7 @@ _gostring_ _wrap_zero_checkpoint_get_text_czero_7bc4c7796307f670(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_rename_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2218,7 +2218,7 @@ _gostring_ _wrap_zero_checkpoint_rename_czero_7bc4c7796307f670(zero_checkpoint *
 }
 
 
-_gostring_ _wrap_zero_checkpoint_save_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2245,7 +2245,7 @@ _gostring_ _wrap_zero_checkpoint_save_czero_7bc4c7796307f670(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_save_async_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3, zero_request **_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3, zero_request **_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2274,7 +2274,7 @@ _gostring_ _wrap_zero_checkpoint_save_async_czero_7bc4c7796307f670(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_load_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2303,7 +2303,7 @@ _gostring_ _wrap_zero_checkpoint_load_czero_7bc4c7796307f670(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_export_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2332,7 +2332,7 @@ _gostring_ _wrap_zero_checkpoint_export_czero_7bc4c7796307f670(zero_checkpoint *
 }
 
 
-_gostring_ _wrap_zero_checkpoint_skipped_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2352,7 +2352,7 @@ _gostring_ _wrap_zero_checkpoint_skipped_czero_7bc4c7796307f670(zero_checkpoint 
 }
 
 
-void _wrap_zero_checkpoint_release_czero_7bc4c7796307f670(zero_checkpoint *_swig_go_0) {
+void _wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   
   arg1 = (zero_checkpoint *)_swig_go_0; 
@@ -2362,7 +2362,7 @@ void _wrap_zero_checkpoint_release_czero_7bc4c7796307f670(zero_checkpoint *_swig
 }
 
 
-_gostring_ _wrap_zero_save_open_czero_7bc4c7796307f670(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
+_gostring_ _wrap_zero_save_open_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
   char *arg1 = (char *) 0 ;
   zero_save **arg2 = (zero_save **) 0 ;
   char *copy1 ;
@@ -2385,7 +2385,7 @@ _gostring_ _wrap_zero_save_open_czero_7bc4c7796307f670(_gostring_ _swig_go_0, ze
 }
 
 
-_gostring_ _wrap_zero_save_list_czero_7bc4c7796307f670(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_list_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2415,7 +2415,7 @@ _gostring_ _wrap_zero_save_list_czero_7bc4c7796307f670(_gostring_ _swig_go_0, in
 }
 
 
-_gostring_ _wrap_zero_save_describe_czero_7bc4c7796307f670(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_describe_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2437,7 +2437,7 @@ _gostring_ _wrap_zero_save_describe_czero_7bc4c7796307f670(zero_save *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_verify_czero_7bc4c7796307f670(zero_save *_swig_go_0) {
+_gostring_ _wrap_zero_save_verify_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -2450,7 +2450,7 @@ _gostring_ _wrap_zero_save_verify_czero_7bc4c7796307f670(zero_save *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_zero_save_compare_czero_7bc4c7796307f670(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_compare_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   zero_save *arg2 = (zero_save *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2467,7 +2467,7 @@ _gostring_ _wrap_zero_save_compare_czero_7bc4c7796307f670(zero_save *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_save_differences_czero_7bc4c7796307f670(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_differences_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2489,7 +2489,7 @@ _gostring_ _wrap_zero_save_differences_czero_7bc4c7796307f670(zero_save *_swig_g
 }
 
 
-_gostring_ _wrap_zero_save_export_czero_7bc4c7796307f670(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_export_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
   zero_save *arg1 = (zero_save *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -2512,7 +2512,7 @@ _gostring_ _wrap_zero_save_export_czero_7bc4c7796307f670(zero_save *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_prunable_czero_7bc4c7796307f670(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2542,7 +2542,7 @@ _gostring_ _wrap_zero_save_prunable_czero_7bc4c7796307f670(_gostring_ _swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_remove_czero_7bc4c7796307f670(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_remove_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy1 ;
@@ -2573,7 +2573,7 @@ _gostring_ _wrap_zero_save_remove_czero_7bc4c7796307f670(_gostring_ _swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_progress_czero_7bc4c7796307f670(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_progress_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2590,7 +2590,7 @@ _gostring_ _wrap_zero_save_progress_czero_7bc4c7796307f670(zero_save *_swig_go_0
 }
 
 
-void _wrap_zero_save_release_czero_7bc4c7796307f670(zero_save *_swig_go_0) {
+void _wrap_zero_save_release_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   
   arg1 = (zero_save *)_swig_go_0; 
@@ -2600,7 +2600,181 @@ void _wrap_zero_save_release_czero_7bc4c7796307f670(zero_save *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_7bc4c7796307f670(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(zero_server_result *_swig_go_0, long long _swig_go_1) {
+  zero_server_result *arg1 = (zero_server_result *) 0 ;
+  uint64_t arg2 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server_result *)_swig_go_0; 
+  arg2 = (uint64_t)_swig_go_1; 
+  
+  result = zero_server_result_init(arg1,arg2);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, long long _swig_go_2, zero_server **_swig_go_3) {
+  zero_group *arg1 = (zero_group *) 0 ;
+  zero_config *arg2 = (zero_config *) 0 ;
+  int64_t arg3 ;
+  zero_server **arg4 = (zero_server **) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_group *)_swig_go_0; 
+  arg2 = (zero_config *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (zero_server **)_swig_go_3; 
+  
+  result = zero_server_create(arg1,(struct zero_config const *)arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_seal_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  
+  result = zero_server_seal(arg1);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_shard_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  void **arg2 = (void **) 0 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  arg2 = (void **)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  
+  result = zero_server_shard((struct zero_server const *)arg1,arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_replay_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = zero_server_replay(arg1,(void const *)arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_record_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  int64_t *arg4 = (int64_t *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t *)_swig_go_3; 
+  
+  result = zero_server_record((struct zero_server const *)arg1,arg2,arg3,arg4);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_run_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, zero_server_result *_swig_go_1) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  zero_server_result *arg2 = (zero_server_result *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  arg2 = (zero_server_result *)_swig_go_1; 
+  
+  result = zero_server_run(arg1,arg2);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_push_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = zero_server_push(arg1,(void const *)arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_pull_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  void *arg2 = (void *) 0 ;
+  int64_t arg3 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  arg2 = (void *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = zero_server_pull(arg1,arg2,arg3);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_zero_server_leave_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  
+  result = zero_server_leave(arg1);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
+void _wrap_zero_server_release_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0) {
+  zero_server *arg1 = (zero_server *) 0 ;
+  
+  arg1 = (zero_server *)_swig_go_0; 
+  
+  zero_server_release(arg1);
+  
+}
+
+
+_gostring_ _wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2615,7 +2789,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_7bc4c7796307f670(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2632,7 +2806,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_7bc4c7796307f670(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_7bc4c7796307f670(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2649,7 +2823,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_7bc4c7796307f670(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_7bc4c7796307f670(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2664,7 +2838,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_7bc4c7796307f670(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_7bc4c7796307f670(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2681,7 +2855,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_7bc4c7796307f670(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2698,7 +2872,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_7bc4c7796307f670(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_7bc4c7796307f670(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2713,7 +2887,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_7bc4c7796307f670(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -2728,7 +2902,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_7bc4c7796307f670(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_7bc4c7796307f670(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_da5a4e4ba4f647e8(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2746,7 +2920,7 @@ _gostring_ _wrap_zero_describe_library_czero_7bc4c7796307f670(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_7bc4c7796307f670(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2766,7 +2940,7 @@ _gostring_ _wrap_zero_describe_group_czero_7bc4c7796307f670(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2786,7 +2960,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_7bc4c7796307f670(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_7bc4c7796307f670(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2806,7 +2980,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_7bc4c7796307f670(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_7bc4c7796307f670() {
+long long _wrap_zero_abi_version_czero_da5a4e4ba4f647e8() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2817,7 +2991,7 @@ long long _wrap_zero_abi_version_czero_7bc4c7796307f670() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_7bc4c7796307f670() {
+_gostring_ _wrap_zero_version_czero_da5a4e4ba4f647e8() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -2831,7 +3005,7 @@ _gostring_ _wrap_zero_version_czero_7bc4c7796307f670() {
 }
 
 
-long long _wrap_zero_has_feature_czero_7bc4c7796307f670(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_da5a4e4ba4f647e8(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

@@ -141,6 +141,25 @@ const (
 	ZERO_KEY_CHECKPOINT_MISSING       int32 = 609
 	ZERO_KEY_CHECKPOINT_EXTRA         int32 = 610
 	ZERO_KEY_CHECKPOINT_MODEL_FILES   int32 = 611
+	ZERO_KEY_SERVER_RANKS             int32 = 700
+	ZERO_KEY_SERVER_ORDER             int32 = 701
+	ZERO_KEY_SERVER_STALENESS         int32 = 702
+	ZERO_KEY_SERVER_RULE              int32 = 703
+	ZERO_KEY_SERVER_RATE              int32 = 704
+	ZERO_KEY_SERVER_PERIOD            int32 = 705
+)
+
+// enum zero_server_order
+const (
+	ZERO_SERVER_ORDER_ROUND_ROBIN int32 = 0
+	ZERO_SERVER_ORDER_ARRIVAL     int32 = 1
+)
+
+// enum zero_server_rule
+const (
+	ZERO_SERVER_RULE_UPDATE  int32 = 0
+	ZERO_SERVER_RULE_AVERAGE int32 = 1
+	ZERO_SERVER_RULE_MEAN    int32 = 2
 )
 
 // enum zero_snapshot
@@ -391,6 +410,26 @@ type CheckpointResult struct {
 	StallNs        int64
 }
 
+// ServerResult is zero_server_result.
+type ServerResult struct {
+	StructSize     uint64
+	PushCount      int64
+	PullCount      int64
+	SkippedCount   int64
+	WaitedCount    int64
+	LeftCount      int64
+	LostCount      int64
+	ReceivedNbytes int64
+	SentNbytes     int64
+	GreatestAge    int64
+	Age0Count      int64
+	Age1Count      int64
+	Age2Count      int64
+	Age4Count      int64
+	Age8Count      int64
+	Age16Count     int64
+}
+
 // MemoryStats is zero_memory_stats.
 type MemoryStats struct {
 	StructSize     uint64
@@ -552,6 +591,17 @@ var Constants = []struct {
 	{"ZERO_KEY_CHECKPOINT_MISSING", int64(ZERO_KEY_CHECKPOINT_MISSING)},
 	{"ZERO_KEY_CHECKPOINT_EXTRA", int64(ZERO_KEY_CHECKPOINT_EXTRA)},
 	{"ZERO_KEY_CHECKPOINT_MODEL_FILES", int64(ZERO_KEY_CHECKPOINT_MODEL_FILES)},
+	{"ZERO_KEY_SERVER_RANKS", int64(ZERO_KEY_SERVER_RANKS)},
+	{"ZERO_KEY_SERVER_ORDER", int64(ZERO_KEY_SERVER_ORDER)},
+	{"ZERO_KEY_SERVER_STALENESS", int64(ZERO_KEY_SERVER_STALENESS)},
+	{"ZERO_KEY_SERVER_RULE", int64(ZERO_KEY_SERVER_RULE)},
+	{"ZERO_KEY_SERVER_RATE", int64(ZERO_KEY_SERVER_RATE)},
+	{"ZERO_KEY_SERVER_PERIOD", int64(ZERO_KEY_SERVER_PERIOD)},
+	{"ZERO_SERVER_ORDER_ROUND_ROBIN", int64(ZERO_SERVER_ORDER_ROUND_ROBIN)},
+	{"ZERO_SERVER_ORDER_ARRIVAL", int64(ZERO_SERVER_ORDER_ARRIVAL)},
+	{"ZERO_SERVER_RULE_UPDATE", int64(ZERO_SERVER_RULE_UPDATE)},
+	{"ZERO_SERVER_RULE_AVERAGE", int64(ZERO_SERVER_RULE_AVERAGE)},
+	{"ZERO_SERVER_RULE_MEAN", int64(ZERO_SERVER_RULE_MEAN)},
 	{"ZERO_SNAPSHOT_COPY", int64(ZERO_SNAPSHOT_COPY)},
 	{"ZERO_SNAPSHOT_LAZY", int64(ZERO_SNAPSHOT_LAZY)},
 	{"ZERO_ROUNDING_NEAREST", int64(ZERO_ROUNDING_NEAREST)},
@@ -700,6 +750,23 @@ var Layout = []struct {
 	{"zero_checkpoint_result", "fallback", unsafe.Offsetof(CheckpointResult{}.Fallback), unsafe.Sizeof(CheckpointResult{}.Fallback)},
 	{"zero_checkpoint_result", "snapshot_nbytes", unsafe.Offsetof(CheckpointResult{}.SnapshotNbytes), unsafe.Sizeof(CheckpointResult{}.SnapshotNbytes)},
 	{"zero_checkpoint_result", "stall_ns", unsafe.Offsetof(CheckpointResult{}.StallNs), unsafe.Sizeof(CheckpointResult{}.StallNs)},
+	{"zero_server_result", "", 0, unsafe.Sizeof(ServerResult{})},
+	{"zero_server_result", "struct_size", unsafe.Offsetof(ServerResult{}.StructSize), unsafe.Sizeof(ServerResult{}.StructSize)},
+	{"zero_server_result", "push_count", unsafe.Offsetof(ServerResult{}.PushCount), unsafe.Sizeof(ServerResult{}.PushCount)},
+	{"zero_server_result", "pull_count", unsafe.Offsetof(ServerResult{}.PullCount), unsafe.Sizeof(ServerResult{}.PullCount)},
+	{"zero_server_result", "skipped_count", unsafe.Offsetof(ServerResult{}.SkippedCount), unsafe.Sizeof(ServerResult{}.SkippedCount)},
+	{"zero_server_result", "waited_count", unsafe.Offsetof(ServerResult{}.WaitedCount), unsafe.Sizeof(ServerResult{}.WaitedCount)},
+	{"zero_server_result", "left_count", unsafe.Offsetof(ServerResult{}.LeftCount), unsafe.Sizeof(ServerResult{}.LeftCount)},
+	{"zero_server_result", "lost_count", unsafe.Offsetof(ServerResult{}.LostCount), unsafe.Sizeof(ServerResult{}.LostCount)},
+	{"zero_server_result", "received_nbytes", unsafe.Offsetof(ServerResult{}.ReceivedNbytes), unsafe.Sizeof(ServerResult{}.ReceivedNbytes)},
+	{"zero_server_result", "sent_nbytes", unsafe.Offsetof(ServerResult{}.SentNbytes), unsafe.Sizeof(ServerResult{}.SentNbytes)},
+	{"zero_server_result", "greatest_age", unsafe.Offsetof(ServerResult{}.GreatestAge), unsafe.Sizeof(ServerResult{}.GreatestAge)},
+	{"zero_server_result", "age_0_count", unsafe.Offsetof(ServerResult{}.Age0Count), unsafe.Sizeof(ServerResult{}.Age0Count)},
+	{"zero_server_result", "age_1_count", unsafe.Offsetof(ServerResult{}.Age1Count), unsafe.Sizeof(ServerResult{}.Age1Count)},
+	{"zero_server_result", "age_2_count", unsafe.Offsetof(ServerResult{}.Age2Count), unsafe.Sizeof(ServerResult{}.Age2Count)},
+	{"zero_server_result", "age_4_count", unsafe.Offsetof(ServerResult{}.Age4Count), unsafe.Sizeof(ServerResult{}.Age4Count)},
+	{"zero_server_result", "age_8_count", unsafe.Offsetof(ServerResult{}.Age8Count), unsafe.Sizeof(ServerResult{}.Age8Count)},
+	{"zero_server_result", "age_16_count", unsafe.Offsetof(ServerResult{}.Age16Count), unsafe.Sizeof(ServerResult{}.Age16Count)},
 	{"zero_memory_stats", "", 0, unsafe.Sizeof(MemoryStats{})},
 	{"zero_memory_stats", "struct_size", unsafe.Offsetof(MemoryStats{}.StructSize), unsafe.Sizeof(MemoryStats{}.StructSize)},
 	{"zero_memory_stats", "now_nbytes", unsafe.Offsetof(MemoryStats{}.NowNbytes), unsafe.Sizeof(MemoryStats{}.NowNbytes)},

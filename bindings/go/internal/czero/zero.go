@@ -256,11 +256,11 @@ typedef _gostring_ swig_type_226;
 typedef _gostring_ swig_type_227;
 typedef long long swig_type_228;
 typedef _gostring_ swig_type_229;
-typedef _gostring_ swig_type_230;
+typedef long long swig_type_230;
 typedef _gostring_ swig_type_231;
-typedef long long swig_type_232;
+typedef _gostring_ swig_type_232;
 typedef _gostring_ swig_type_233;
-typedef _gostring_ swig_type_234;
+typedef long long swig_type_234;
 typedef _gostring_ swig_type_235;
 typedef long long swig_type_236;
 typedef _gostring_ swig_type_237;
@@ -269,152 +269,179 @@ typedef long long swig_type_239;
 typedef _gostring_ swig_type_240;
 typedef long long swig_type_241;
 typedef _gostring_ swig_type_242;
-typedef long long swig_type_243;
-typedef _gostring_ swig_type_244;
-typedef long long swig_type_245;
-typedef long long swig_type_246;
+typedef _gostring_ swig_type_243;
+typedef long long swig_type_244;
+typedef _gostring_ swig_type_245;
+typedef _gostring_ swig_type_246;
 typedef _gostring_ swig_type_247;
 typedef long long swig_type_248;
-extern void _wrap_Swig_free_czero_7bc4c7796307f670(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_czero_7bc4c7796307f670(swig_intgo arg1);
+typedef _gostring_ swig_type_249;
+typedef _gostring_ swig_type_250;
+typedef _gostring_ swig_type_251;
+typedef long long swig_type_252;
+typedef _gostring_ swig_type_253;
+typedef _gostring_ swig_type_254;
+typedef long long swig_type_255;
+typedef _gostring_ swig_type_256;
+typedef long long swig_type_257;
+typedef _gostring_ swig_type_258;
+typedef long long swig_type_259;
+typedef _gostring_ swig_type_260;
+typedef long long swig_type_261;
+typedef long long swig_type_262;
+typedef _gostring_ swig_type_263;
+typedef long long swig_type_264;
+extern void _wrap_Swig_free_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_czero_da5a4e4ba4f647e8(swig_intgo arg1);
 
 #cgo !zero_flags pkg-config: zero
 #cgo zero_flags LDFLAGS: -lzero
 
-extern swig_type_1 _wrap_zero_status_name_czero_7bc4c7796307f670(int arg1);
-extern swig_type_2 _wrap_zero_dtype_nbytes_czero_7bc4c7796307f670(int arg1, uintptr_t arg2);
-extern swig_type_3 _wrap_zero_config_create_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_4 _wrap_zero_config_set_i64_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, swig_type_5 arg3);
-extern swig_type_6 _wrap_zero_config_set_f64_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_7 _wrap_zero_config_set_str_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, swig_type_8 arg3);
-extern swig_type_9 _wrap_zero_key_bounds_init_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_10 arg2);
-extern swig_type_11 _wrap_zero_config_bounds_czero_7bc4c7796307f670(int arg1, uintptr_t arg2);
-extern swig_type_12 _wrap_zero_config_set_allocator_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern void _wrap_zero_config_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_13 _wrap_zero_request_wait_czero_7bc4c7796307f670(uintptr_t arg1);
-extern void _wrap_zero_request_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_14 _wrap_zero_group_create_local_czero_7bc4c7796307f670(swig_type_15 arg1, swig_type_16 arg2, swig_type_17 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_18 _wrap_zero_group_create_mpi_czero_7bc4c7796307f670(swig_type_19 arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_20 _wrap_zero_group_create_nccl_czero_7bc4c7796307f670(swig_type_21 arg1, swig_type_22 arg2, swig_type_23 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_24 _wrap_zero_group_unique_id_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_25 arg3, uintptr_t arg4);
-extern swig_type_26 _wrap_zero_group_create_env_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_27 _wrap_zero_group_launcher_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3);
-extern swig_type_29 _wrap_zero_group_split_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_30 arg2, swig_type_31 arg3, uintptr_t arg4);
-extern swig_type_32 _wrap_zero_group_rank_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_33 _wrap_zero_group_size_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_34 _wrap_zero_group_local_rank_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_35 _wrap_zero_group_local_size_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_36 _wrap_zero_group_host_count_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_37 _wrap_zero_group_share_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_40 _wrap_zero_group_status_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_41 _wrap_zero_group_abort_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_42 arg2);
-extern swig_type_43 _wrap_zero_group_set_deadline_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_44 arg2);
-extern swig_type_45 _wrap_zero_group_quiet_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_46 _wrap_zero_group_all_reduce_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_49 _wrap_zero_group_reduce_scatter_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_52 _wrap_zero_group_all_gather_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, uintptr_t arg4, swig_type_54 arg5, int arg6, uintptr_t arg7);
-extern swig_type_55 _wrap_zero_group_broadcast_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, int arg4, swig_type_57 arg5, uintptr_t arg6);
-extern swig_type_58 _wrap_zero_group_reduce_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_59 arg3, uintptr_t arg4, swig_type_60 arg5, int arg6, int arg7, swig_type_61 arg8, uintptr_t arg9);
-extern swig_type_62 _wrap_zero_group_gather_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_63 arg3, uintptr_t arg4, swig_type_64 arg5, swig_type_65 arg6, int arg7, swig_type_66 arg8, uintptr_t arg9);
-extern swig_type_67 _wrap_zero_group_scatter_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_68 arg3, uintptr_t arg4, swig_type_69 arg5, swig_type_70 arg6, int arg7, swig_type_71 arg8, uintptr_t arg9);
-extern swig_type_72 _wrap_zero_group_all_to_all_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, uintptr_t arg4, swig_type_74 arg5, int arg6, uintptr_t arg7);
-extern swig_type_75 _wrap_zero_group_send_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
-extern swig_type_78 _wrap_zero_group_recv_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_79 arg3, int arg4, swig_type_80 arg5, uintptr_t arg6);
-extern swig_type_81 _wrap_zero_group_barrier_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_82 _wrap_zero_group_balance_czero_7bc4c7796307f670(uintptr_t arg1, double arg2, swig_type_83 arg3, swig_type_84 arg4, swig_type_85 arg5, uintptr_t arg6);
-extern void _wrap_zero_group_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_86 _wrap_zero_buffer_create_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_87 arg4, uintptr_t arg5);
-extern swig_type_88 _wrap_zero_buffer_shard_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_89 _wrap_zero_buffer_whole_acquire_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_90 _wrap_zero_buffer_whole_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_91 _wrap_zero_buffer_reduce_scatter_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_92 arg3, int arg4, uintptr_t arg5);
-extern swig_type_93 _wrap_zero_buffer_read_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_94 arg2, uintptr_t arg3, swig_type_95 arg4, uintptr_t arg5);
-extern swig_type_96 _wrap_zero_buffer_write_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_97 arg2, uintptr_t arg3, swig_type_98 arg4, uintptr_t arg5);
-extern void _wrap_zero_buffer_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_99 _wrap_zero_step_result_init_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_100 arg2);
-extern swig_type_101 _wrap_zero_verify_result_init_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_102 arg2);
-extern swig_type_103 _wrap_zero_optimizer_create_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_104 _wrap_zero_optimizer_add_set_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_105 _wrap_zero_optimizer_set_model_group_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_106 _wrap_zero_optimizer_add_param_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_107 arg3, int arg4, uintptr_t arg5, swig_type_108 arg6, uintptr_t arg7);
-extern swig_type_109 _wrap_zero_optimizer_set_order_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
-extern swig_type_111 _wrap_zero_optimizer_add_module_buffer_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_112 arg2, int arg3, uintptr_t arg4, swig_type_113 arg5, int arg6, uintptr_t arg7);
-extern swig_type_114 _wrap_zero_optimizer_set_gather_order_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_115 arg3);
-extern swig_type_116 _wrap_zero_optimizer_seal_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_117 _wrap_zero_optimizer_begin_czero_7bc4c7796307f670(uintptr_t arg1, int arg2);
-extern swig_type_118 _wrap_zero_optimizer_init_param_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_119 arg2, int arg3, double arg4, double arg5, swig_type_120 arg6);
-extern swig_type_121 _wrap_zero_optimizer_module_buffer_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_122 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_123 _wrap_zero_optimizer_sync_module_buffers_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_124 _wrap_zero_optimizer_param_acquire_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_127 _wrap_zero_optimizer_param_release_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_128 arg2);
-extern swig_type_129 _wrap_zero_optimizer_grad_acquire_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_130 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_131 _wrap_zero_optimizer_grad_ready_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_132 arg2, uintptr_t arg3, swig_type_133 arg4, swig_type_134 arg5, uintptr_t arg6);
-extern swig_type_135 _wrap_zero_optimizer_set_weight_czero_7bc4c7796307f670(uintptr_t arg1, double arg2);
-extern swig_type_136 _wrap_zero_optimizer_micro_step_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_137 _wrap_zero_optimizer_step_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_138 _wrap_zero_optimizer_reduce_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_139 _wrap_zero_optimizer_apply_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_140 _wrap_zero_optimizer_gather_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_141 _wrap_zero_optimizer_view_count_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_142 _wrap_zero_optimizer_view_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_143 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_144 _wrap_zero_optimizer_verify_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_optimizer_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_145 _wrap_zero_optimizer_sync_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_146 _wrap_zero_optimizer_request_stop_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_147 arg2);
-extern swig_type_148 _wrap_zero_optimizer_set_f64_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_149 arg2, int arg3, double arg4);
-extern swig_type_150 _wrap_zero_optimizer_get_f64_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_151 arg2, int arg3, uintptr_t arg4);
-extern swig_type_152 _wrap_zero_optimizer_set_i64_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, swig_type_153 arg3);
-extern swig_type_154 _wrap_zero_optimizer_get_i64_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_155 _wrap_zero_optimizer_slot_count_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_156 arg2, uintptr_t arg3);
-extern swig_type_157 _wrap_zero_optimizer_slot_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_160 _wrap_zero_optimizer_read_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_161 arg2, int arg3, swig_type_162 arg4, uintptr_t arg5, swig_type_163 arg6, uintptr_t arg7);
-extern swig_type_164 _wrap_zero_optimizer_write_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_165 arg2, int arg3, swig_type_166 arg4, uintptr_t arg5, swig_type_167 arg6, uintptr_t arg7);
-extern swig_type_168 _wrap_zero_optimizer_result_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_169 _wrap_zero_optimizer_refresh_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_170 _wrap_zero_optimizer_loss_scale_address_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_171 _wrap_zero_checkpoint_result_init_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_172 arg2);
-extern swig_type_173 _wrap_zero_optimizer_save_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3);
-extern swig_type_175 _wrap_zero_optimizer_save_async_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_176 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_177 _wrap_zero_optimizer_resume_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_178 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_179 _wrap_zero_checkpoint_create_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_180 _wrap_zero_checkpoint_add_optimizer_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3);
-extern swig_type_182 _wrap_zero_checkpoint_add_buffer_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3);
-extern swig_type_184 _wrap_zero_checkpoint_add_tensor_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_185 arg2, int arg3, uintptr_t arg4, swig_type_186 arg5, uintptr_t arg6, int arg7);
-extern swig_type_187 _wrap_zero_checkpoint_set_text_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3);
-extern swig_type_190 _wrap_zero_checkpoint_get_text_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_191 arg2, uintptr_t arg3, swig_type_192 arg4, uintptr_t arg5);
-extern swig_type_193 _wrap_zero_checkpoint_rename_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3);
-extern swig_type_196 _wrap_zero_checkpoint_save_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_197 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_198 _wrap_zero_checkpoint_save_async_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_199 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_200 _wrap_zero_checkpoint_load_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_201 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_202 _wrap_zero_checkpoint_export_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_203 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_204 _wrap_zero_checkpoint_skipped_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_205 arg3, uintptr_t arg4);
-extern void _wrap_zero_checkpoint_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_206 _wrap_zero_save_open_czero_7bc4c7796307f670(swig_type_207 arg1, uintptr_t arg2);
-extern swig_type_208 _wrap_zero_save_list_czero_7bc4c7796307f670(swig_type_209 arg1, int arg2, uintptr_t arg3, swig_type_210 arg4, uintptr_t arg5);
-extern swig_type_211 _wrap_zero_save_describe_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_212 arg4, uintptr_t arg5);
-extern swig_type_213 _wrap_zero_save_verify_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_214 _wrap_zero_save_compare_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_215 _wrap_zero_save_differences_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_216 arg4, uintptr_t arg5);
-extern swig_type_217 _wrap_zero_save_export_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_218 arg2);
-extern swig_type_219 _wrap_zero_save_prunable_czero_7bc4c7796307f670(swig_type_220 arg1, swig_type_221 arg2, uintptr_t arg3, swig_type_222 arg4, uintptr_t arg5);
-extern swig_type_223 _wrap_zero_save_remove_czero_7bc4c7796307f670(swig_type_224 arg1, swig_type_225 arg2);
-extern swig_type_226 _wrap_zero_save_progress_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_save_release_czero_7bc4c7796307f670(uintptr_t arg1);
-extern swig_type_227 _wrap_zero_memory_stats_init_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_228 arg2);
-extern swig_type_229 _wrap_zero_stats_optimizer_memory_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_230 _wrap_zero_stats_buffer_memory_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_231 _wrap_zero_traffic_stats_init_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_232 arg2);
-extern swig_type_233 _wrap_zero_stats_group_traffic_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_234 _wrap_zero_stats_optimizer_traffic_czero_7bc4c7796307f670(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_235 _wrap_zero_step_stats_init_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_236 arg2);
-extern swig_type_237 _wrap_zero_stats_optimizer_step_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_238 _wrap_zero_describe_library_czero_7bc4c7796307f670(uintptr_t arg1, swig_type_239 arg2, uintptr_t arg3);
-extern swig_type_240 _wrap_zero_describe_group_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_241 arg3, uintptr_t arg4);
-extern swig_type_242 _wrap_zero_describe_optimizer_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_243 arg3, uintptr_t arg4);
-extern swig_type_244 _wrap_zero_stats_optimizer_trace_czero_7bc4c7796307f670(uintptr_t arg1, uintptr_t arg2, swig_type_245 arg3, uintptr_t arg4);
-extern swig_type_246 _wrap_zero_abi_version_czero_7bc4c7796307f670(void);
-extern swig_type_247 _wrap_zero_version_czero_7bc4c7796307f670(void);
-extern swig_type_248 _wrap_zero_has_feature_czero_7bc4c7796307f670(int arg1);
+extern swig_type_1 _wrap_zero_status_name_czero_da5a4e4ba4f647e8(int arg1);
+extern swig_type_2 _wrap_zero_dtype_nbytes_czero_da5a4e4ba4f647e8(int arg1, uintptr_t arg2);
+extern swig_type_3 _wrap_zero_config_create_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_4 _wrap_zero_config_set_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_5 arg3);
+extern swig_type_6 _wrap_zero_config_set_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_7 _wrap_zero_config_set_str_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_8 arg3);
+extern swig_type_9 _wrap_zero_key_bounds_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_10 arg2);
+extern swig_type_11 _wrap_zero_config_bounds_czero_da5a4e4ba4f647e8(int arg1, uintptr_t arg2);
+extern swig_type_12 _wrap_zero_config_set_allocator_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern void _wrap_zero_config_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_13 _wrap_zero_request_wait_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern void _wrap_zero_request_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_14 _wrap_zero_group_create_local_czero_da5a4e4ba4f647e8(swig_type_15 arg1, swig_type_16 arg2, swig_type_17 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_18 _wrap_zero_group_create_mpi_czero_da5a4e4ba4f647e8(swig_type_19 arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_20 _wrap_zero_group_create_nccl_czero_da5a4e4ba4f647e8(swig_type_21 arg1, swig_type_22 arg2, swig_type_23 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_24 _wrap_zero_group_unique_id_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_25 arg3, uintptr_t arg4);
+extern swig_type_26 _wrap_zero_group_create_env_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_27 _wrap_zero_group_launcher_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3);
+extern swig_type_29 _wrap_zero_group_split_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_30 arg2, swig_type_31 arg3, uintptr_t arg4);
+extern swig_type_32 _wrap_zero_group_rank_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_33 _wrap_zero_group_size_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_34 _wrap_zero_group_local_rank_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_35 _wrap_zero_group_local_size_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_36 _wrap_zero_group_host_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_37 _wrap_zero_group_share_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_40 _wrap_zero_group_status_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_41 _wrap_zero_group_abort_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_42 arg2);
+extern swig_type_43 _wrap_zero_group_set_deadline_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_44 arg2);
+extern swig_type_45 _wrap_zero_group_quiet_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_46 _wrap_zero_group_all_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_49 _wrap_zero_group_reduce_scatter_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_52 _wrap_zero_group_all_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, uintptr_t arg4, swig_type_54 arg5, int arg6, uintptr_t arg7);
+extern swig_type_55 _wrap_zero_group_broadcast_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, int arg4, swig_type_57 arg5, uintptr_t arg6);
+extern swig_type_58 _wrap_zero_group_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_59 arg3, uintptr_t arg4, swig_type_60 arg5, int arg6, int arg7, swig_type_61 arg8, uintptr_t arg9);
+extern swig_type_62 _wrap_zero_group_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_63 arg3, uintptr_t arg4, swig_type_64 arg5, swig_type_65 arg6, int arg7, swig_type_66 arg8, uintptr_t arg9);
+extern swig_type_67 _wrap_zero_group_scatter_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_68 arg3, uintptr_t arg4, swig_type_69 arg5, swig_type_70 arg6, int arg7, swig_type_71 arg8, uintptr_t arg9);
+extern swig_type_72 _wrap_zero_group_all_to_all_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, uintptr_t arg4, swig_type_74 arg5, int arg6, uintptr_t arg7);
+extern swig_type_75 _wrap_zero_group_send_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
+extern swig_type_78 _wrap_zero_group_recv_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_79 arg3, int arg4, swig_type_80 arg5, uintptr_t arg6);
+extern swig_type_81 _wrap_zero_group_barrier_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_82 _wrap_zero_group_balance_czero_da5a4e4ba4f647e8(uintptr_t arg1, double arg2, swig_type_83 arg3, swig_type_84 arg4, swig_type_85 arg5, uintptr_t arg6);
+extern void _wrap_zero_group_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_86 _wrap_zero_buffer_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_87 arg4, uintptr_t arg5);
+extern swig_type_88 _wrap_zero_buffer_shard_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_89 _wrap_zero_buffer_whole_acquire_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_90 _wrap_zero_buffer_whole_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_91 _wrap_zero_buffer_reduce_scatter_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_92 arg3, int arg4, uintptr_t arg5);
+extern swig_type_93 _wrap_zero_buffer_read_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_94 arg2, uintptr_t arg3, swig_type_95 arg4, uintptr_t arg5);
+extern swig_type_96 _wrap_zero_buffer_write_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_97 arg2, uintptr_t arg3, swig_type_98 arg4, uintptr_t arg5);
+extern void _wrap_zero_buffer_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_99 _wrap_zero_step_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_100 arg2);
+extern swig_type_101 _wrap_zero_verify_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_102 arg2);
+extern swig_type_103 _wrap_zero_optimizer_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_104 _wrap_zero_optimizer_add_set_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_105 _wrap_zero_optimizer_set_model_group_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_106 _wrap_zero_optimizer_add_param_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_107 arg3, int arg4, uintptr_t arg5, swig_type_108 arg6, uintptr_t arg7);
+extern swig_type_109 _wrap_zero_optimizer_set_order_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
+extern swig_type_111 _wrap_zero_optimizer_add_module_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_112 arg2, int arg3, uintptr_t arg4, swig_type_113 arg5, int arg6, uintptr_t arg7);
+extern swig_type_114 _wrap_zero_optimizer_set_gather_order_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_115 arg3);
+extern swig_type_116 _wrap_zero_optimizer_seal_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_117 _wrap_zero_optimizer_begin_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2);
+extern swig_type_118 _wrap_zero_optimizer_init_param_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_119 arg2, int arg3, double arg4, double arg5, swig_type_120 arg6);
+extern swig_type_121 _wrap_zero_optimizer_module_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_122 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_123 _wrap_zero_optimizer_sync_module_buffers_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_124 _wrap_zero_optimizer_param_acquire_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_127 _wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_128 arg2);
+extern swig_type_129 _wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_130 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_131 _wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_132 arg2, uintptr_t arg3, swig_type_133 arg4, swig_type_134 arg5, uintptr_t arg6);
+extern swig_type_135 _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(uintptr_t arg1, double arg2);
+extern swig_type_136 _wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_137 _wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_138 _wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_139 _wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_140 _wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_141 _wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_142 _wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_143 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_144 _wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_145 _wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_146 _wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_147 arg2);
+extern swig_type_148 _wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_149 arg2, int arg3, double arg4);
+extern swig_type_150 _wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_151 arg2, int arg3, uintptr_t arg4);
+extern swig_type_152 _wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_153 arg3);
+extern swig_type_154 _wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_155 _wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_156 arg2, uintptr_t arg3);
+extern swig_type_157 _wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_160 _wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_161 arg2, int arg3, swig_type_162 arg4, uintptr_t arg5, swig_type_163 arg6, uintptr_t arg7);
+extern swig_type_164 _wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_165 arg2, int arg3, swig_type_166 arg4, uintptr_t arg5, swig_type_167 arg6, uintptr_t arg7);
+extern swig_type_168 _wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_169 _wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_170 _wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_171 _wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3);
+extern swig_type_175 _wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_176 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_177 _wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_178 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_179 _wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_180 _wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3);
+extern swig_type_182 _wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3);
+extern swig_type_184 _wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_185 arg2, int arg3, uintptr_t arg4, swig_type_186 arg5, uintptr_t arg6, int arg7);
+extern swig_type_187 _wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3);
+extern swig_type_190 _wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_191 arg2, uintptr_t arg3, swig_type_192 arg4, uintptr_t arg5);
+extern swig_type_193 _wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3);
+extern swig_type_196 _wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_197 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_198 _wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_199 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_200 _wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_201 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_202 _wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_203 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_204 _wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_205 arg3, uintptr_t arg4);
+extern void _wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_206 _wrap_zero_save_open_czero_da5a4e4ba4f647e8(swig_type_207 arg1, uintptr_t arg2);
+extern swig_type_208 _wrap_zero_save_list_czero_da5a4e4ba4f647e8(swig_type_209 arg1, int arg2, uintptr_t arg3, swig_type_210 arg4, uintptr_t arg5);
+extern swig_type_211 _wrap_zero_save_describe_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_212 arg4, uintptr_t arg5);
+extern swig_type_213 _wrap_zero_save_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_214 _wrap_zero_save_compare_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_215 _wrap_zero_save_differences_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_216 arg4, uintptr_t arg5);
+extern swig_type_217 _wrap_zero_save_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_218 arg2);
+extern swig_type_219 _wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(swig_type_220 arg1, swig_type_221 arg2, uintptr_t arg3, swig_type_222 arg4, uintptr_t arg5);
+extern swig_type_223 _wrap_zero_save_remove_czero_da5a4e4ba4f647e8(swig_type_224 arg1, swig_type_225 arg2);
+extern swig_type_226 _wrap_zero_save_progress_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_save_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_227 _wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_228 arg2);
+extern swig_type_229 _wrap_zero_server_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_230 arg3, uintptr_t arg4);
+extern swig_type_231 _wrap_zero_server_seal_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_232 _wrap_zero_server_shard_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_233 _wrap_zero_server_replay_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_234 arg3);
+extern swig_type_235 _wrap_zero_server_record_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_236 arg3, uintptr_t arg4);
+extern swig_type_237 _wrap_zero_server_run_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_238 _wrap_zero_server_push_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_239 arg3);
+extern swig_type_240 _wrap_zero_server_pull_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_241 arg3);
+extern swig_type_242 _wrap_zero_server_leave_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern void _wrap_zero_server_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_243 _wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_244 arg2);
+extern swig_type_245 _wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_246 _wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_247 _wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_248 arg2);
+extern swig_type_249 _wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_250 _wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_251 _wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_252 arg2);
+extern swig_type_253 _wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_254 _wrap_zero_describe_library_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_255 arg2, uintptr_t arg3);
+extern swig_type_256 _wrap_zero_describe_group_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_257 arg3, uintptr_t arg4);
+extern swig_type_258 _wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_259 arg3, uintptr_t arg4);
+extern swig_type_260 _wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_261 arg3, uintptr_t arg4);
+extern swig_type_262 _wrap_zero_abi_version_czero_da5a4e4ba4f647e8(void);
+extern swig_type_263 _wrap_zero_version_czero_da5a4e4ba4f647e8(void);
+extern swig_type_264 _wrap_zero_has_feature_czero_da5a4e4ba4f647e8(int arg1);
 #undef intgo
 */
 import "C"
@@ -448,20 +475,20 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_7bc4c7796307f670(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_da5a4e4ba4f647e8(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func Zero_status_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_zero_status_name_czero_7bc4c7796307f670(C.int(_swig_i_0))
+	swig_r_p := C._wrap_zero_status_name_czero_da5a4e4ba4f647e8(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -476,7 +503,7 @@ func Zero_dtype_nbytes(arg1 int32, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_dtype_nbytes_czero_7bc4c7796307f670(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_dtype_nbytes_czero_da5a4e4ba4f647e8(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -490,7 +517,7 @@ func Zero_config_create(arg1 *Config) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg1))
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
-	swig_r_p := C._wrap_zero_config_create_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_config_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -503,7 +530,7 @@ func Zero_config_set_i64(arg1 Config, arg2 int32, arg3 int64) (_swig_ret *Failur
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_i64_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -516,7 +543,7 @@ func Zero_config_set_f64(arg1 Config, arg2 int32, arg3 float64) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_f64_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -529,7 +556,7 @@ func Zero_config_set_str(arg1 Config, arg2 int32, arg3 string) (_swig_ret *Failu
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_str_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_config_set_str_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -547,7 +574,7 @@ func Zero_key_bounds_init(arg1 *KeyBounds, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_key_bounds_init_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
+	swig_r_p := C._wrap_zero_key_bounds_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -562,7 +589,7 @@ func Zero_config_bounds(arg1 int32, arg2 *KeyBounds) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_config_bounds_czero_7bc4c7796307f670(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_config_bounds_czero_da5a4e4ba4f647e8(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -593,7 +620,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_config_set_allocator_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_config_set_allocator_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -603,14 +630,14 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 func Zero_config_release(arg1 Config) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_config_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_config_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_request_wait(arg1 Request) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_request_wait_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_request_wait_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -620,7 +647,7 @@ func Zero_request_wait(arg1 Request) (_swig_ret *Failure) {
 func Zero_request_release(arg1 Request) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_request_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_request_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, arg5 *Group) (_swig_ret *Failure) {
@@ -635,7 +662,7 @@ func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, a
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_local_czero_7bc4c7796307f670(*(*C.swig_type_15)(unsafe.Pointer(&_swig_i_0)), C.swig_type_16(_swig_i_1), C.swig_type_17(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_local_czero_da5a4e4ba4f647e8(*(*C.swig_type_15)(unsafe.Pointer(&_swig_i_0)), C.swig_type_16(_swig_i_1), C.swig_type_17(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -655,7 +682,7 @@ func Zero_group_create_mpi(arg1 int64, arg2 Config, arg3 *Group) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_create_mpi_czero_7bc4c7796307f670(C.swig_type_19(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_create_mpi_czero_da5a4e4ba4f647e8(C.swig_type_19(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -674,7 +701,7 @@ func Zero_group_create_nccl(arg1 string, arg2 int64, arg3 int64, arg4 Config, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_nccl_czero_7bc4c7796307f670(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0)), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_nccl_czero_da5a4e4ba4f647e8(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0)), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -699,7 +726,7 @@ func Zero_group_unique_id(arg1 Config, arg2 *byte, arg3 int64, arg4 *int64) (_sw
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_unique_id_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_25(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_unique_id_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_25(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -715,7 +742,7 @@ func Zero_group_create_env(arg1 Config, arg2 *Group) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_create_env_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_create_env_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -735,7 +762,7 @@ func Zero_group_launcher(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Failur
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_launcher_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_launcher_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -753,7 +780,7 @@ func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_re
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_split_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_type_31(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_split_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_type_31(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -769,7 +796,7 @@ func Zero_group_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_rank_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_rank_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -785,7 +812,7 @@ func Zero_group_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_size_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_size_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -801,7 +828,7 @@ func Zero_group_local_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_rank_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_rank_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -817,7 +844,7 @@ func Zero_group_local_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_size_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_size_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -833,7 +860,7 @@ func Zero_group_host_count(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_host_count_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_host_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -856,7 +883,7 @@ func Zero_group_share(arg1 Group, arg2 int64, arg3 int64, arg4 *int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_share_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_share_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -867,7 +894,7 @@ func Zero_group_status(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_status_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_status_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -879,7 +906,7 @@ func Zero_group_abort(arg1 Group, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_abort_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_group_abort_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -894,7 +921,7 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_set_deadline_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_set_deadline_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -910,7 +937,7 @@ func Zero_group_quiet(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_quiet_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_quiet_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -940,7 +967,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -970,7 +997,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -999,7 +1026,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_54(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_54(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1023,7 +1050,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.int(_swig_i_3), C.swig_type_57(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.int(_swig_i_3), C.swig_type_57(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1054,7 +1081,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_59(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_60(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_61(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_59(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_60(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_61(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1085,7 +1112,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_63(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_64(_swig_i_4), C.swig_type_65(_swig_i_5), C.int(_swig_i_6), C.swig_type_66(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_63(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_64(_swig_i_4), C.swig_type_65(_swig_i_5), C.int(_swig_i_6), C.swig_type_66(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1116,7 +1143,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_68(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_69(_swig_i_4), C.swig_type_70(_swig_i_5), C.int(_swig_i_6), C.swig_type_71(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_68(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_69(_swig_i_4), C.swig_type_70(_swig_i_5), C.int(_swig_i_6), C.swig_type_71(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1145,7 +1172,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_74(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_74(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1169,7 +1196,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1193,7 +1220,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_79(_swig_i_2), C.int(_swig_i_3), C.swig_type_80(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_79(_swig_i_2), C.int(_swig_i_3), C.swig_type_80(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1204,7 +1231,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_barrier_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_barrier_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1224,7 +1251,7 @@ func Zero_group_balance(arg1 Group, arg2 float64, arg3 int64, arg4 int64, arg5 i
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_balance_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.double(_swig_i_1), C.swig_type_83(_swig_i_2), C.swig_type_84(_swig_i_3), C.swig_type_85(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_balance_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1), C.swig_type_83(_swig_i_2), C.swig_type_84(_swig_i_3), C.swig_type_85(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1234,7 +1261,7 @@ func Zero_group_balance(arg1 Group, arg2 float64, arg3 int64, arg4 int64, arg5 i
 func Zero_group_release(arg1 Group) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_group_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_group_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *Buffer) (_swig_ret *Failure) {
@@ -1250,7 +1277,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_87(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_87(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1276,7 +1303,7 @@ func Zero_buffer_shard(arg1 Buffer, arg2 *uintptr, arg3 *int64, arg4 *int64) (_s
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_buffer_shard_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_buffer_shard_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1297,7 +1324,7 @@ func Zero_buffer_whole_acquire(arg1 Buffer, arg2 unsafe.Pointer, arg3 *uintptr) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1308,7 +1335,7 @@ func Zero_buffer_whole_release(arg1 Buffer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_buffer_whole_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_buffer_whole_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1331,7 +1358,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_92(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_92(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1354,7 +1381,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_95(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_95(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1377,7 +1404,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_98(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_98(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1387,7 +1414,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 func Zero_buffer_release(arg1 Buffer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_buffer_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_buffer_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
@@ -1398,7 +1425,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1413,7 +1440,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1431,7 +1458,7 @@ func Zero_optimizer_create(arg1 Group, arg2 Config, arg3 *Optimizer) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_create_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1449,7 +1476,7 @@ func Zero_optimizer_add_set(arg1 Optimizer, arg2 Config, arg3 *int64) (_swig_ret
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_add_set_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_add_set_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1462,7 +1489,7 @@ func Zero_optimizer_set_model_group(arg1 Optimizer, arg2 Group) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	var _swig_i_1 uintptr
  _swig_i_1 = uintptr(arg2) 
-	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1488,7 +1515,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_108(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_108(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1508,7 +1535,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1533,7 +1560,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_113(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_113(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1553,7 +1580,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_115(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_115(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1564,7 +1591,7 @@ func Zero_optimizer_seal(arg1 Optimizer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_optimizer_seal_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_optimizer_seal_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1576,7 +1603,7 @@ func Zero_optimizer_begin(arg1 Optimizer, arg2 int32) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_begin_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_begin_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1592,7 +1619,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_120(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_120(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1614,7 +1641,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1630,7 +1657,7 @@ func Zero_optimizer_sync_module_buffers(arg1 Optimizer, arg2 unsafe.Pointer) (_s
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1658,7 +1685,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1670,7 +1697,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1697,7 +1724,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1721,7 +1748,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_133(_swig_i_3), C.swig_type_134(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_133(_swig_i_3), C.swig_type_134(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1733,7 +1760,7 @@ func Zero_optimizer_set_weight(arg1 Optimizer, arg2 float64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1750,7 +1777,7 @@ func Zero_optimizer_micro_step(arg1 Optimizer, arg2 int32, arg3 unsafe.Pointer) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1771,7 +1798,7 @@ func Zero_optimizer_step(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_step_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1792,7 +1819,7 @@ func Zero_optimizer_reduce(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_reduce_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1808,7 +1835,7 @@ func Zero_optimizer_apply(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Failu
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_apply_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1824,7 +1851,7 @@ func Zero_optimizer_gather(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_gather_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1840,7 +1867,7 @@ func Zero_optimizer_view_count(arg1 Optimizer, arg2 *int64) (_swig_ret *Failure)
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_view_count_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1873,7 +1900,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1894,7 +1921,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_verify_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1904,7 +1931,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 func Zero_optimizer_release(arg1 Optimizer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_optimizer_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_optimizer_sync(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) (_swig_ret *Failure) {
@@ -1921,7 +1948,7 @@ func Zero_optimizer_sync(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_sync_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1933,7 +1960,7 @@ func Zero_optimizer_request_stop(arg1 Optimizer, arg2 int64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_147(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1947,7 +1974,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1965,7 +1992,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1978,7 +2005,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_153(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_153(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1995,7 +2022,7 @@ func Zero_optimizer_get_i64(arg1 Optimizer, arg2 int32, arg3 *int64) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2012,7 +2039,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2040,7 +2067,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1), C.swig_type_159(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1), C.swig_type_159(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2065,7 +2092,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.int(_swig_i_2), C.swig_type_162(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_163(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.int(_swig_i_2), C.swig_type_162(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_163(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2090,7 +2117,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1), C.int(_swig_i_2), C.swig_type_166(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_167(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1), C.int(_swig_i_2), C.swig_type_166(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_167(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2111,7 +2138,7 @@ func Zero_optimizer_result(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_result_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2127,7 +2154,7 @@ func Zero_optimizer_refresh(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_refresh_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2148,7 +2175,7 @@ func Zero_optimizer_loss_scale_address(arg1 Optimizer, arg2 unsafe.Pointer, arg3
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2163,7 +2190,7 @@ func Zero_checkpoint_result_init(arg1 *CheckpointResult, arg2 uint64) (_swig_ret
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
+	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2180,7 +2207,7 @@ func Zero_optimizer_save(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer) (_swi
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_save_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2205,7 +2232,7 @@ func Zero_optimizer_save_async(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer,
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_save_async_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2230,7 +2257,7 @@ func Zero_optimizer_resume(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_resume_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2251,7 +2278,7 @@ func Zero_checkpoint_create(arg1 Group, arg2 Config, arg3 *Checkpoint) (_swig_re
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_checkpoint_create_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2265,7 +2292,7 @@ func Zero_checkpoint_add_optimizer(arg1 Checkpoint, arg2 string, arg3 Optimizer)
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2282,7 +2309,7 @@ func Zero_checkpoint_add_buffer(arg1 Checkpoint, arg2 string, arg3 Buffer) (_swi
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2310,7 +2337,7 @@ func Zero_checkpoint_add_tensor(arg1 Checkpoint, arg2 string, arg3 int32, arg4 *
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_186(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
+	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_186(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2326,7 +2353,7 @@ func Zero_checkpoint_set_text(arg1 Checkpoint, arg2 string, arg3 string) (_swig_
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2355,7 +2382,7 @@ func Zero_checkpoint_get_text(arg1 Checkpoint, arg2 string, arg3 *byte, arg4 int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_192(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_192(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2371,7 +2398,7 @@ func Zero_checkpoint_rename(arg1 Checkpoint, arg2 string, arg3 string) (_swig_re
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_rename_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2399,7 +2426,7 @@ func Zero_checkpoint_save(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2429,7 +2456,7 @@ func Zero_checkpoint_save_async(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_async_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2455,7 +2482,7 @@ func Zero_checkpoint_load(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_load_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2481,7 +2508,7 @@ func Zero_checkpoint_export(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsaf
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_export_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2506,7 +2533,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_205(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_205(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2516,7 +2543,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 func Zero_checkpoint_release(arg1 Checkpoint) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_checkpoint_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
@@ -2527,7 +2554,7 @@ func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_save_open_czero_7bc4c7796307f670(*(*C.swig_type_207)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_save_open_czero_da5a4e4ba4f647e8(*(*C.swig_type_207)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2552,7 +2579,7 @@ func Zero_save_list(arg1 string, arg2 int32, arg3 *byte, arg4 int64, arg5 *int64
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_list_czero_7bc4c7796307f670(*(*C.swig_type_209)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_210(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_list_czero_da5a4e4ba4f647e8(*(*C.swig_type_209)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_210(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2578,7 +2605,7 @@ func Zero_save_describe(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_describe_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_212(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_describe_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_212(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2589,7 +2616,7 @@ func Zero_save_verify(arg1 Save) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_save_verify_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_save_verify_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2607,7 +2634,7 @@ func Zero_save_compare(arg1 Save, arg2 Save, arg3 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_save_compare_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_save_compare_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2630,7 +2657,7 @@ func Zero_save_differences(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_differences_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_216(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_differences_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_216(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2642,7 +2669,7 @@ func Zero_save_export(arg1 Save, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_export_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2667,7 +2694,7 @@ func Zero_save_prunable(arg1 string, arg2 int64, arg3 *byte, arg4 int64, arg5 *i
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_prunable_czero_7bc4c7796307f670(*(*C.swig_type_220)(unsafe.Pointer(&_swig_i_0)), C.swig_type_221(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_222(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(*(*C.swig_type_220)(unsafe.Pointer(&_swig_i_0)), C.swig_type_221(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_222(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2681,7 +2708,7 @@ func Zero_save_remove(arg1 string, arg2 string) (_swig_ret *Failure) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_remove_czero_7bc4c7796307f670(*(*C.swig_type_224)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_remove_czero_da5a4e4ba4f647e8(*(*C.swig_type_224)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2708,7 +2735,7 @@ func Zero_save_progress(arg1 Save, arg2 *int64, arg3 *int64) (_swig_ret *Failure
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_save_progress_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_save_progress_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2718,7 +2745,184 @@ func Zero_save_progress(arg1 Save, arg2 *int64, arg3 *int64) (_swig_ret *Failure
 func Zero_save_release(arg1 Save) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_save_release_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_save_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+}
+
+func Zero_server_result_init(arg1 *ServerResult, arg2 uint64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+
+	defer keep(unsafe.Pointer(arg1))
+	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
+
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_228(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_create(arg1 Group, arg2 Config, arg3 int64, arg4 *Server) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+ _swig_i_1 = uintptr(arg2) 
+	_swig_i_2 := arg3
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	swig_r_p := C._wrap_zero_server_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_230(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_seal(arg1 Server) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	swig_r_p := C._wrap_zero_server_seal_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_shard(arg1 Server, arg2 *uintptr, arg3 *int64, arg4 *int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	var _swig_i_2 uintptr
+
+	defer keep(unsafe.Pointer(arg3))
+	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
+
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	swig_r_p := C._wrap_zero_server_shard_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_replay(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_zero_server_replay_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_234(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_record(arg1 Server, arg2 unsafe.Pointer, arg3 int64, arg4 *int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	_swig_i_2 := arg3
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	swig_r_p := C._wrap_zero_server_record_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_236(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_run(arg1 Server, arg2 *ServerResult) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	swig_r_p := C._wrap_zero_server_run_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_push(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_zero_server_push_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_239(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_pull(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	_swig_i_2 := arg3
+	swig_r_p := C._wrap_zero_server_pull_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_241(_swig_i_2))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_leave(arg1 Server) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	swig_r_p := C._wrap_zero_server_leave_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
+func Zero_server_release(arg1 Server) {
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	C._wrap_zero_server_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure) {
@@ -2729,7 +2933,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_228(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2746,7 +2950,7 @@ func Zero_stats_optimizer_memory(arg1 Optimizer, arg2 int32, arg3 *MemoryStats) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2763,7 +2967,7 @@ func Zero_stats_buffer_memory(arg1 Buffer, arg2 int32, arg3 *MemoryStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2778,7 +2982,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_232(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_248(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2795,7 +2999,7 @@ func Zero_stats_group_traffic(arg1 Group, arg2 int32, arg3 *TrafficStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_group_traffic_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2812,7 +3016,7 @@ func Zero_stats_optimizer_traffic(arg1 Optimizer, arg2 int32, arg3 *TrafficStats
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2827,7 +3031,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_252(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2843,7 +3047,7 @@ func Zero_stats_optimizer_step(arg1 Optimizer, arg2 *StepStats) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2863,7 +3067,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2885,7 +3089,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_241(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_257(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2907,7 +3111,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_243(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_259(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2929,7 +3133,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_7bc4c7796307f670(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_245(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_261(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2938,13 +3142,13 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 
 func Zero_abi_version() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_zero_abi_version_czero_7bc4c7796307f670())
+	swig_r = (int64)(C._wrap_zero_abi_version_czero_da5a4e4ba4f647e8())
 	return swig_r
 }
 
 func Zero_version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_zero_version_czero_7bc4c7796307f670()
+	swig_r_p := C._wrap_zero_version_czero_da5a4e4ba4f647e8()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -2954,7 +3158,7 @@ func Zero_version() (_swig_ret string) {
 func Zero_has_feature(arg1 int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_zero_has_feature_czero_7bc4c7796307f670(C.int(_swig_i_0)))
+	swig_r = (int64)(C._wrap_zero_has_feature_czero_da5a4e4ba4f647e8(C.int(_swig_i_0)))
 	return swig_r
 }
 

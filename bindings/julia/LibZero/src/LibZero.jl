@@ -22,8 +22,8 @@ module LibZero
 
 import Libdl
 
-export BFloat16, Buffer, Checkpoint, Config, Group, ModuleBuffer, Optimizer, Parameter, Saving, ZeroError
-export CheckpointResult, KeyBounds, MemoryStats, StepResult, StepStats, TrafficStats, VerifyResult
+export BFloat16, Buffer, Checkpoint, Config, Group, ModuleBuffer, Optimizer, Parameter, Saving, Server, ZeroError
+export CheckpointResult, KeyBounds, MemoryStats, ServerResult, StepResult, StepStats, TrafficStats, VerifyResult
 export env_group, launcher, mpi_group, nccl_group, unique_id
 export abort, balance, barrier, group_rank, group_size, host_count, local_rank, local_size, quiet, set_deadline!, share, status
 export all_gather!, all_reduce!, all_to_all!, bcast!, gather!, recv!, reduce!, reduce_scatter!, scatter!, send
@@ -34,6 +34,7 @@ export apply!, grad_acquire, grad_ready, micro_step!, set_weight!, step!, sync!
 export load!, rename!, request_stop, resume!, save, save_async, skipped
 export slots, verify, views
 export Save, differences, export_params, list_saves, progress, prunable_saves, remove_save
+export leave!, pull!, record, replay!, run!
 export describe, memory_stats, step_stats, trace, traffic_stats
 
 "How libzero's objects are named across the border: a number, not an address."
@@ -53,6 +54,7 @@ include("config.jl")
 include("group.jl")
 include("collectives.jl")
 include("buffer.jl")
+include("server.jl")
 include("optimizer.jl")
 include("parameter.jl")
 include("first_values.jl")

@@ -73,6 +73,8 @@ function values_of(key::Int32)
     key == ZERO_KEY_CHECKPOINT_SNAPSHOT && return SNAPSHOT
     key == ZERO_KEY_MASTER && return MASTER
     key == ZERO_KEY_TIER && return TIER
+    key == ZERO_KEY_SERVER_ORDER && return SERVER_ORDER
+    key == ZERO_KEY_SERVER_RULE && return SERVER_RULE
     key in (ZERO_KEY_GRAD_DTYPE, ZERO_KEY_PARAM_DTYPE, ZERO_KEY_ACCUMULATE_DTYPE, ZERO_KEY_FIRST_MOMENT_DTYPE,
             ZERO_KEY_SECOND_MOMENT_DTYPE) && return DTYPE
     throw(ArgumentError("key $(label(KEY, key)) takes no name"))

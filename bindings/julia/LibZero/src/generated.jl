@@ -132,6 +132,21 @@ const ZERO_KEY_CHECKPOINT_CONVERT = Int32(608)
 const ZERO_KEY_CHECKPOINT_MISSING = Int32(609)
 const ZERO_KEY_CHECKPOINT_EXTRA = Int32(610)
 const ZERO_KEY_CHECKPOINT_MODEL_FILES = Int32(611)
+const ZERO_KEY_SERVER_RANKS = Int32(700)
+const ZERO_KEY_SERVER_ORDER = Int32(701)
+const ZERO_KEY_SERVER_STALENESS = Int32(702)
+const ZERO_KEY_SERVER_RULE = Int32(703)
+const ZERO_KEY_SERVER_RATE = Int32(704)
+const ZERO_KEY_SERVER_PERIOD = Int32(705)
+
+# enum zero_server_order
+const ZERO_SERVER_ORDER_ROUND_ROBIN = Int32(0)
+const ZERO_SERVER_ORDER_ARRIVAL = Int32(1)
+
+# enum zero_server_rule
+const ZERO_SERVER_RULE_UPDATE = Int32(0)
+const ZERO_SERVER_RULE_AVERAGE = Int32(1)
+const ZERO_SERVER_RULE_MEAN = Int32(2)
 
 # enum zero_snapshot
 const ZERO_SNAPSHOT_COPY = Int32(0)
@@ -378,6 +393,21 @@ const KEY = Enumeration("key", [
     :checkpoint_missing => ZERO_KEY_CHECKPOINT_MISSING,
     :checkpoint_extra => ZERO_KEY_CHECKPOINT_EXTRA,
     :checkpoint_model_files => ZERO_KEY_CHECKPOINT_MODEL_FILES,
+    :server_ranks => ZERO_KEY_SERVER_RANKS,
+    :server_order => ZERO_KEY_SERVER_ORDER,
+    :server_staleness => ZERO_KEY_SERVER_STALENESS,
+    :server_rule => ZERO_KEY_SERVER_RULE,
+    :server_rate => ZERO_KEY_SERVER_RATE,
+    :server_period => ZERO_KEY_SERVER_PERIOD,
+])
+const SERVER_ORDER = Enumeration("server order", [
+    :round_robin => ZERO_SERVER_ORDER_ROUND_ROBIN,
+    :arrival => ZERO_SERVER_ORDER_ARRIVAL,
+])
+const SERVER_RULE = Enumeration("server rule", [
+    :update => ZERO_SERVER_RULE_UPDATE,
+    :average => ZERO_SERVER_RULE_AVERAGE,
+    :mean => ZERO_SERVER_RULE_MEAN,
 ])
 const SNAPSHOT = Enumeration("snapshot", [
     :copy => ZERO_SNAPSHOT_COPY,
@@ -573,6 +603,26 @@ struct CheckpointResult
 end
 CheckpointResult() = CheckpointResult(sizeof(CheckpointResult), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
+struct ServerResult
+    struct_size::UInt64
+    push_count::Int64
+    pull_count::Int64
+    skipped_count::Int64
+    waited_count::Int64
+    left_count::Int64
+    lost_count::Int64
+    received_nbytes::Int64
+    sent_nbytes::Int64
+    greatest_age::Int64
+    age_0_count::Int64
+    age_1_count::Int64
+    age_2_count::Int64
+    age_4_count::Int64
+    age_8_count::Int64
+    age_16_count::Int64
+end
+ServerResult() = ServerResult(sizeof(ServerResult), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
 struct MemoryStats
     struct_size::UInt64
     now_nbytes::Int64
@@ -765,6 +815,22 @@ mutable struct Functions
     zero_save_remove::Ptr{Cvoid}
     zero_save_progress::Ptr{Cvoid}
     zero_save_release::Ptr{Cvoid}
+    zero_server_result_init::Ptr{Cvoid}
+    zero_server_create::Ptr{Cvoid}
+    zero_server_seal::Ptr{Cvoid}
+    zero_server_seal_async::Ptr{Cvoid}
+    zero_server_shard::Ptr{Cvoid}
+    zero_server_replay::Ptr{Cvoid}
+    zero_server_record::Ptr{Cvoid}
+    zero_server_run::Ptr{Cvoid}
+    zero_server_run_async::Ptr{Cvoid}
+    zero_server_push::Ptr{Cvoid}
+    zero_server_push_async::Ptr{Cvoid}
+    zero_server_pull::Ptr{Cvoid}
+    zero_server_pull_async::Ptr{Cvoid}
+    zero_server_leave::Ptr{Cvoid}
+    zero_server_leave_async::Ptr{Cvoid}
+    zero_server_release::Ptr{Cvoid}
     zero_memory_stats_init::Ptr{Cvoid}
     zero_stats_optimizer_memory::Ptr{Cvoid}
     zero_stats_buffer_memory::Ptr{Cvoid}
@@ -780,7 +846,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 176)...)
+    Functions() = new(ntuple(_ -> C_NULL, 192)...)
 end
 const libzero = Functions()
 
@@ -1545,6 +1611,82 @@ function zero_save_release(save)
     return ccall(entry(libzero.zero_save_release), Cvoid, (Handle,), save)
 end
 
+function zero_server_result_init(struct_size)
+    out = Ref(ServerResult())
+    check(ccall(entry(libzero.zero_server_result_init), Int32, (Ptr{ServerResult}, UInt64), out, struct_size))
+    return out[]
+end
+
+function zero_server_create(group, config, count)
+    out = Ref(Handle(C_NULL))
+    check(ccall(entry(libzero.zero_server_create), Int32, (Handle, Handle, Int64, Ptr{Handle}), group, config, count, out))
+    return out[]
+end
+
+function zero_server_seal(server)
+    finish() do request
+        ccall(entry(libzero.zero_server_seal_async), Int32, (Handle, Ptr{Handle}), server, request)
+    end
+    return nothing
+end
+
+function zero_server_shard(server)
+    out_data = Ref(Ptr{Cvoid}(C_NULL))
+    out_offset = Ref(Int64(0))
+    out_count = Ref(Int64(0))
+    check(ccall(entry(libzero.zero_server_shard), Int32, (Handle, Ptr{Ptr{Cvoid}}, Ptr{Int64}, Ptr{Int64}),
+          server, out_data, out_offset, out_count))
+    return out_data[], out_offset[], out_count[]
+end
+
+function zero_server_replay(server, data)
+    GC.@preserve data check(ccall(entry(libzero.zero_server_replay), Int32, (Handle, Ptr{Cvoid}, Int64),
+          server, address_of(data), length_of(data)))
+    return nothing
+end
+
+function zero_server_record(server, data)
+    out_count = Ref(Int64(0))
+    GC.@preserve data check(ccall(entry(libzero.zero_server_record), Int32, (Handle, Ptr{Cvoid}, Int64, Ptr{Int64}),
+          server, address_of(data), length_of(data), out_count))
+    return out_count[]
+end
+
+function zero_server_run(server)
+    out_result = Ref(ServerResult())
+    finish() do request
+        ccall(entry(libzero.zero_server_run_async), Int32, (Handle, Ptr{ServerResult}, Ptr{Handle}), server, out_result, request)
+    end
+    return out_result[]
+end
+
+function zero_server_push(server, data)
+    finish() do request
+        ccall(entry(libzero.zero_server_push_async), Int32, (Handle, Ptr{Cvoid}, Int64, Ptr{Handle}),
+              server, address_of(data), length_of(data), request)
+    end
+    return nothing
+end
+
+function zero_server_pull(server, data)
+    finish() do request
+        ccall(entry(libzero.zero_server_pull_async), Int32, (Handle, Ptr{Cvoid}, Int64, Ptr{Handle}),
+              server, address_of(data), length_of(data), request)
+    end
+    return nothing
+end
+
+function zero_server_leave(server)
+    finish() do request
+        ccall(entry(libzero.zero_server_leave_async), Int32, (Handle, Ptr{Handle}), server, request)
+    end
+    return nothing
+end
+
+function zero_server_release(server)
+    return ccall(entry(libzero.zero_server_release), Cvoid, (Handle,), server)
+end
+
 function zero_memory_stats_init(struct_size)
     out = Ref(MemoryStats())
     check(ccall(entry(libzero.zero_memory_stats_init), Int32, (Ptr{MemoryStats}, UInt64), out, struct_size))
@@ -1760,6 +1902,17 @@ const CONSTANTS = [
     "ZERO_KEY_CHECKPOINT_MISSING" => Int64(ZERO_KEY_CHECKPOINT_MISSING),
     "ZERO_KEY_CHECKPOINT_EXTRA" => Int64(ZERO_KEY_CHECKPOINT_EXTRA),
     "ZERO_KEY_CHECKPOINT_MODEL_FILES" => Int64(ZERO_KEY_CHECKPOINT_MODEL_FILES),
+    "ZERO_KEY_SERVER_RANKS" => Int64(ZERO_KEY_SERVER_RANKS),
+    "ZERO_KEY_SERVER_ORDER" => Int64(ZERO_KEY_SERVER_ORDER),
+    "ZERO_KEY_SERVER_STALENESS" => Int64(ZERO_KEY_SERVER_STALENESS),
+    "ZERO_KEY_SERVER_RULE" => Int64(ZERO_KEY_SERVER_RULE),
+    "ZERO_KEY_SERVER_RATE" => Int64(ZERO_KEY_SERVER_RATE),
+    "ZERO_KEY_SERVER_PERIOD" => Int64(ZERO_KEY_SERVER_PERIOD),
+    "ZERO_SERVER_ORDER_ROUND_ROBIN" => Int64(ZERO_SERVER_ORDER_ROUND_ROBIN),
+    "ZERO_SERVER_ORDER_ARRIVAL" => Int64(ZERO_SERVER_ORDER_ARRIVAL),
+    "ZERO_SERVER_RULE_UPDATE" => Int64(ZERO_SERVER_RULE_UPDATE),
+    "ZERO_SERVER_RULE_AVERAGE" => Int64(ZERO_SERVER_RULE_AVERAGE),
+    "ZERO_SERVER_RULE_MEAN" => Int64(ZERO_SERVER_RULE_MEAN),
     "ZERO_SNAPSHOT_COPY" => Int64(ZERO_SNAPSHOT_COPY),
     "ZERO_SNAPSHOT_LAZY" => Int64(ZERO_SNAPSHOT_LAZY),
     "ZERO_ROUNDING_NEAREST" => Int64(ZERO_ROUNDING_NEAREST),
@@ -1862,6 +2015,7 @@ const STRUCTS = [
     "zero_step_result" => StepResult,
     "zero_verify_result" => VerifyResult,
     "zero_checkpoint_result" => CheckpointResult,
+    "zero_server_result" => ServerResult,
     "zero_memory_stats" => MemoryStats,
     "zero_traffic_stats" => TrafficStats,
     "zero_step_stats" => StepStats,

@@ -52,6 +52,13 @@ pub struct zero_save {
     _not_send: core::marker::PhantomData<*mut u8>,
 }
 
+/// An opaque handle.
+#[repr(C)]
+pub struct zero_server {
+    _opaque: [u8; 0],
+    _not_send: core::marker::PhantomData<*mut u8>,
+}
+
 pub type zero_alloc_fn = Option<unsafe extern "C" fn(u64, u64, *mut c_void) -> *mut c_void>;
 
 pub type zero_free_fn = Option<unsafe extern "C" fn(*mut c_void, u64, *mut c_void)>;
@@ -190,6 +197,21 @@ pub const ZERO_KEY_CHECKPOINT_CONVERT: i32 = 608;
 pub const ZERO_KEY_CHECKPOINT_MISSING: i32 = 609;
 pub const ZERO_KEY_CHECKPOINT_EXTRA: i32 = 610;
 pub const ZERO_KEY_CHECKPOINT_MODEL_FILES: i32 = 611;
+pub const ZERO_KEY_SERVER_RANKS: i32 = 700;
+pub const ZERO_KEY_SERVER_ORDER: i32 = 701;
+pub const ZERO_KEY_SERVER_STALENESS: i32 = 702;
+pub const ZERO_KEY_SERVER_RULE: i32 = 703;
+pub const ZERO_KEY_SERVER_RATE: i32 = 704;
+pub const ZERO_KEY_SERVER_PERIOD: i32 = 705;
+
+// enum zero_server_order
+pub const ZERO_SERVER_ORDER_ROUND_ROBIN: i32 = 0;
+pub const ZERO_SERVER_ORDER_ARRIVAL: i32 = 1;
+
+// enum zero_server_rule
+pub const ZERO_SERVER_RULE_UPDATE: i32 = 0;
+pub const ZERO_SERVER_RULE_AVERAGE: i32 = 1;
+pub const ZERO_SERVER_RULE_MEAN: i32 = 2;
 
 // enum zero_snapshot
 pub const ZERO_SNAPSHOT_COPY: i32 = 0;
@@ -393,6 +415,27 @@ pub struct zero_checkpoint_result {
     pub fallback: i64,
     pub snapshot_nbytes: i64,
     pub stall_ns: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct zero_server_result {
+    pub struct_size: u64,
+    pub push_count: i64,
+    pub pull_count: i64,
+    pub skipped_count: i64,
+    pub waited_count: i64,
+    pub left_count: i64,
+    pub lost_count: i64,
+    pub received_nbytes: i64,
+    pub sent_nbytes: i64,
+    pub greatest_age: i64,
+    pub age_0_count: i64,
+    pub age_1_count: i64,
+    pub age_2_count: i64,
+    pub age_4_count: i64,
+    pub age_8_count: i64,
+    pub age_16_count: i64,
 }
 
 #[repr(C)]
@@ -911,6 +954,54 @@ extern "C" {
     /// See `zero/save.h`.
     pub fn zero_save_release(save: *mut zero_save);
 
+    /// See `zero/server.h`.
+    pub fn zero_server_result_init(out: *mut zero_server_result, struct_size: u64) -> i32;
+
+    /// See `zero/server.h`; what it makes is the caller's; keeps `group` alive.
+    pub fn zero_server_create(group: *mut zero_group, config: *const zero_config, count: i64, out: *mut *mut zero_server) -> i32;
+
+    /// See `zero/server.h`; waits for other ranks.
+    pub fn zero_server_seal(server: *mut zero_server) -> i32;
+
+    /// See `zero/server.h`.
+    pub fn zero_server_seal_async(server: *mut zero_server, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/server.h`.
+    pub fn zero_server_shard(server: *const zero_server, out_data: *mut *mut c_void, out_offset: *mut i64, out_count: *mut i64) -> i32;
+
+    /// See `zero/server.h`; reads `data[..count]`.
+    pub fn zero_server_replay(server: *mut zero_server, data: *const c_void, count: i64) -> i32;
+
+    /// See `zero/server.h`; writes `data[..count]`.
+    pub fn zero_server_record(server: *const zero_server, data: *mut c_void, count: i64, out_count: *mut i64) -> i32;
+
+    /// See `zero/server.h`; waits for other ranks.
+    pub fn zero_server_run(server: *mut zero_server, out_result: *mut zero_server_result) -> i32;
+
+    /// See `zero/server.h`.
+    pub fn zero_server_run_async(server: *mut zero_server, out_result: *mut zero_server_result, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/server.h`; reads `data[..count]`; waits for other ranks.
+    pub fn zero_server_push(server: *mut zero_server, data: *const c_void, count: i64) -> i32;
+
+    /// See `zero/server.h`; reads `data[..count]`.
+    pub fn zero_server_push_async(server: *mut zero_server, data: *const c_void, count: i64, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/server.h`; writes `data[..count]`; waits for other ranks.
+    pub fn zero_server_pull(server: *mut zero_server, data: *mut c_void, count: i64) -> i32;
+
+    /// See `zero/server.h`; writes `data[..count]`.
+    pub fn zero_server_pull_async(server: *mut zero_server, data: *mut c_void, count: i64, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/server.h`; waits for other ranks.
+    pub fn zero_server_leave(server: *mut zero_server) -> i32;
+
+    /// See `zero/server.h`.
+    pub fn zero_server_leave_async(server: *mut zero_server, out: *mut *mut zero_request) -> i32;
+
+    /// See `zero/server.h`.
+    pub fn zero_server_release(server: *mut zero_server);
+
     /// See `zero/stats.h`.
     pub fn zero_memory_stats_init(out: *mut zero_memory_stats, struct_size: u64) -> i32;
 
@@ -1086,6 +1177,17 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_CHECKPOINT_MISSING", ZERO_KEY_CHECKPOINT_MISSING as i64),
     ("ZERO_KEY_CHECKPOINT_EXTRA", ZERO_KEY_CHECKPOINT_EXTRA as i64),
     ("ZERO_KEY_CHECKPOINT_MODEL_FILES", ZERO_KEY_CHECKPOINT_MODEL_FILES as i64),
+    ("ZERO_KEY_SERVER_RANKS", ZERO_KEY_SERVER_RANKS as i64),
+    ("ZERO_KEY_SERVER_ORDER", ZERO_KEY_SERVER_ORDER as i64),
+    ("ZERO_KEY_SERVER_STALENESS", ZERO_KEY_SERVER_STALENESS as i64),
+    ("ZERO_KEY_SERVER_RULE", ZERO_KEY_SERVER_RULE as i64),
+    ("ZERO_KEY_SERVER_RATE", ZERO_KEY_SERVER_RATE as i64),
+    ("ZERO_KEY_SERVER_PERIOD", ZERO_KEY_SERVER_PERIOD as i64),
+    ("ZERO_SERVER_ORDER_ROUND_ROBIN", ZERO_SERVER_ORDER_ROUND_ROBIN as i64),
+    ("ZERO_SERVER_ORDER_ARRIVAL", ZERO_SERVER_ORDER_ARRIVAL as i64),
+    ("ZERO_SERVER_RULE_UPDATE", ZERO_SERVER_RULE_UPDATE as i64),
+    ("ZERO_SERVER_RULE_AVERAGE", ZERO_SERVER_RULE_AVERAGE as i64),
+    ("ZERO_SERVER_RULE_MEAN", ZERO_SERVER_RULE_MEAN as i64),
     ("ZERO_SNAPSHOT_COPY", ZERO_SNAPSHOT_COPY as i64),
     ("ZERO_SNAPSHOT_LAZY", ZERO_SNAPSHOT_LAZY as i64),
     ("ZERO_ROUNDING_NEAREST", ZERO_ROUNDING_NEAREST as i64),
@@ -1191,6 +1293,7 @@ pub fn layout() -> Vec<Row> {
     let step_result = zero_step_result::default();
     let verify_result = zero_verify_result::default();
     let checkpoint_result = zero_checkpoint_result::default();
+    let server_result = zero_server_result::default();
     let memory_stats = zero_memory_stats::default();
     let traffic_stats = zero_traffic_stats::default();
     let step_stats = zero_step_stats::default();
@@ -1242,6 +1345,23 @@ pub fn layout() -> Vec<Row> {
         row("zero_checkpoint_result", "fallback", &checkpoint_result, &checkpoint_result.fallback),
         row("zero_checkpoint_result", "snapshot_nbytes", &checkpoint_result, &checkpoint_result.snapshot_nbytes),
         row("zero_checkpoint_result", "stall_ns", &checkpoint_result, &checkpoint_result.stall_ns),
+        row("zero_server_result", "", &server_result, &server_result),
+        row("zero_server_result", "struct_size", &server_result, &server_result.struct_size),
+        row("zero_server_result", "push_count", &server_result, &server_result.push_count),
+        row("zero_server_result", "pull_count", &server_result, &server_result.pull_count),
+        row("zero_server_result", "skipped_count", &server_result, &server_result.skipped_count),
+        row("zero_server_result", "waited_count", &server_result, &server_result.waited_count),
+        row("zero_server_result", "left_count", &server_result, &server_result.left_count),
+        row("zero_server_result", "lost_count", &server_result, &server_result.lost_count),
+        row("zero_server_result", "received_nbytes", &server_result, &server_result.received_nbytes),
+        row("zero_server_result", "sent_nbytes", &server_result, &server_result.sent_nbytes),
+        row("zero_server_result", "greatest_age", &server_result, &server_result.greatest_age),
+        row("zero_server_result", "age_0_count", &server_result, &server_result.age_0_count),
+        row("zero_server_result", "age_1_count", &server_result, &server_result.age_1_count),
+        row("zero_server_result", "age_2_count", &server_result, &server_result.age_2_count),
+        row("zero_server_result", "age_4_count", &server_result, &server_result.age_4_count),
+        row("zero_server_result", "age_8_count", &server_result, &server_result.age_8_count),
+        row("zero_server_result", "age_16_count", &server_result, &server_result.age_16_count),
         row("zero_memory_stats", "", &memory_stats, &memory_stats),
         row("zero_memory_stats", "struct_size", &memory_stats, &memory_stats.struct_size),
         row("zero_memory_stats", "now_nbytes", &memory_stats, &memory_stats.now_nbytes),

@@ -7,7 +7,9 @@ use libzero_sys as sys;
 
 use crate::abi;
 use crate::allocator::{self, Allocator};
-use crate::enums::{Code, DType, Divisor, LineCode, Master, Nonfinite, Residual, Rounding, Snapshot, Tier, Unfilled};
+use crate::enums::{
+    Code, DType, Divisor, LineCode, Master, Nonfinite, Residual, Rounding, ServerOrder, ServerRule, Snapshot, Tier, Unfilled,
+};
 use crate::error::{check, Error, Result};
 use crate::key::Key;
 
@@ -220,6 +222,8 @@ values! {
     Nonfinite, value => set_i64 i64::from(value.raw());
     Residual, value => set_i64 i64::from(value.raw());
     Rounding, value => set_i64 i64::from(value.raw());
+    ServerOrder, value => set_i64 i64::from(value.raw());
+    ServerRule, value => set_i64 i64::from(value.raw());
     Snapshot, value => set_i64 i64::from(value.raw());
     Tier, value => set_i64 i64::from(value.raw());
     Unfilled, value => set_i64 i64::from(value.raw());

@@ -200,6 +200,28 @@ c_enum! {
 }
 
 c_enum! {
+    /// The order in which servers apply what workers push ([`Key::ServerOrder`](crate::Key::ServerOrder)).
+    ServerOrder {
+        /// In rounds, by rank.
+        RoundRobin = ZERO_SERVER_ORDER_ROUND_ROBIN,
+        /// As they arrive, within the bound of staleness.
+        Arrival = ZERO_SERVER_ORDER_ARRIVAL,
+    }
+}
+
+c_enum! {
+    /// What a push holds, and what servers do with it ([`Key::ServerRule`](crate::Key::ServerRule)).
+    ServerRule {
+        /// A gradient: one step of the algorithm.
+        Update = ZERO_SERVER_RULE_UPDATE,
+        /// Parameters: a moving average.
+        Average = ZERO_SERVER_RULE_AVERAGE,
+        /// Parameters: the mean of every few pushes.
+        Mean = ZERO_SERVER_RULE_MEAN,
+    }
+}
+
+c_enum! {
     /// How an asynchronous save keeps what it saves ([`Key::CheckpointSnapshot`](crate::Key::CheckpointSnapshot)).
     Snapshot {
         /// It copies all that this rank saves.

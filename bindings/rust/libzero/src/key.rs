@@ -191,6 +191,18 @@ c_enum! {
         CheckpointExtra = ZERO_KEY_CHECKPOINT_EXTRA,
         /// Checkpoints: 0: no files with whole parameters for other tools.
         CheckpointModelFiles = ZERO_KEY_CHECKPOINT_MODEL_FILES,
+        /// Servers: the first so many ranks of the group are servers.
+        ServerRanks = ZERO_KEY_SERVER_RANKS,
+        /// Servers: a [`ServerOrder`](crate::ServerOrder).
+        ServerOrder = ZERO_KEY_SERVER_ORDER,
+        /// Servers: pushes that a worker may be ahead of the slowest.
+        ServerStaleness = ZERO_KEY_SERVER_STALENESS,
+        /// Servers: a [`ServerRule`](crate::ServerRule).
+        ServerRule = ZERO_KEY_SERVER_RULE,
+        /// Servers: the weight of a pushed value in a moving average.
+        ServerRate = ZERO_KEY_SERVER_RATE,
+        /// Servers: pushes of a mean; 0: as many as there are workers.
+        ServerPeriod = ZERO_KEY_SERVER_PERIOD,
     }
 }
 

@@ -67,6 +67,7 @@ mod messages;
 mod optimizer;
 mod save;
 mod saving;
+mod server;
 mod stats;
 mod text;
 
@@ -79,7 +80,7 @@ pub use config::{Config, Value};
 pub use element::{Element, F8Ue5M3, SlotElement, F8E4M3};
 pub use enums::{
     Code, DType, Divisor, Feature, Finding, LineCode, Master, Memory, MicroStep, Nonfinite, Operation, Part, ReduceOp, Residual, Rounding,
-    Slot, Snapshot, Source, SyncRule, TensorScope, TextForm, Tier, Unfilled,
+    ServerOrder, ServerRule, Slot, Snapshot, Source, SyncRule, TensorScope, TextForm, Tier, Unfilled,
 };
 pub use error::{check, Error, Result, Scope};
 pub use group::{Group, MPI_WORLD};
@@ -92,6 +93,7 @@ pub use optimizer::{
 };
 pub use save::{list_saves, prunable_saves, remove_save, Save};
 pub use saving::Saving;
+pub use server::{Server, ServerResult};
 pub use stats::{MemoryStats, StepStats, TrafficStats};
 
 #[cfg(doctest)]

@@ -9,6 +9,7 @@ mod misuse;
 mod optimizers;
 mod ranks;
 mod saves;
+mod servers;
 mod training;
 mod values;
 
@@ -16,6 +17,7 @@ fn main() -> libzero::Result<()> {
     library::print()?;
     groups::print()?;
     buffers::print()?;
+    servers::print()?;
     optimizers::print()?;
     saves::print()?;
     misuse::print()?;

@@ -1,0 +1,45 @@
+/// @file HeldPart: the parameters and states that a server holds, and what a push does to them. Knows kernels and memory; never workers.
+#pragma once
+
+#include "core/partition.h"
+#include "engine/compute/host_kernels.h"
+#include "engine/server/server_settings.h"
+#include "memory/accounting.h"
+#include "memory/arena.h"
+
+#include <cstdint>
+
+namespace zero {
+
+class HeldPart {
+ public:
+  explicit HeldPart(const ServerSettings &settings) : settings_(settings), kernels_(settings.threads) {}
+
+  /// All values are zero.
+  Status allocate(Range range);
+  const Range &range() const { return range_; }
+  float *params() const { return reinterpret_cast<float *>(params_.data()); }
+  /// Where the next push is received.
+  float *pushed() const { return reinterpret_cast<float *>(pushed_.data()); }
+
+  /// States get the values that they have before the first push.
+  void begin();
+  /// Applies what was pushed.
+  void apply();
+
+ private:
+  kernels::Piece piece() const;
+  kernels::UpdateScalars scalars() const;
+
+  const ServerSettings &settings_;
+  HostKernels kernels_;
+  Accounting accounting_;
+  Range range_;
+  Arena params_;
+  Arena pushed_;
+  Arena states_;         ///< of the algorithm one after another, or the sums of a mean
+  int state_count_ = 0;  ///< of the algorithm
+  int64_t applied_ = 0;  ///< pushes
+};
+
+}  // namespace zero
