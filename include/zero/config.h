@@ -67,7 +67,7 @@ enum zero_key {
       libzero.so. */
   ZERO_KEY_NCCL_MODULE = 107,
   /** i64, 0 .. 65535, default 0: TCP port at which ranks of several hosts meet (group.h). 0 = any
-      free port, and with torchrun MASTER_PORT + 1. */
+      free port, and under a launcher one that follows from its variables. */
   ZERO_KEY_RENDEZVOUS_PORT = 108,
   /** str: name or address by which other hosts reach this one. Default: its first address that is
       not local to the host. */

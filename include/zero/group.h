@@ -166,6 +166,10 @@ ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, i
  * then leaves MPI alone, and MPI_Finalize may hang or end the process. Programs that end there call
  * MPI_Abort or exit.
  *
+ * **Slurm.** Open MPI ends a process in a job step without PMIx (srun without --mpi=pmix). The
+ * library therefore returns ZERO_E_LAUNCHER there before it initialises MPI. It does not check this
+ * if the program has initialised MPI.
+ *
  * **Hosts.** Ranks of one host meet through MPI, and then move data through shared memory, as in a
  * local group (ZERO_KEY_MPI_SHARED). MPI carries the data that crosses hosts. Ranks share a host if
  * they share a kernel, host name and network namespace, or if the variable ZERO_HOST_ID has one
@@ -182,8 +186,9 @@ ZERO_API int32_t zero_group_create_local_async(const char *name, int64_t rank, i
  * @param[in]  config  The configuration, or NULL.
  * @param[out] out     The group, owned by the caller.
  * @return ZERO_OK. ZERO_E_MODULE names the package to install. ZERO_E_LAUNCHER if the world
- *         disagrees with the launcher's variables. ZERO_E_RENDEZVOUS, ZERO_E_TRANSPORT,
- *         ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads: one at a time per process.
+ *         disagrees with the launcher's variables, or in a job step without PMIx.
+ *         ZERO_E_RENDEZVOUS, ZERO_E_TRANSPORT, ZERO_E_BAD_HANDLE, ZERO_E_INVALID_ARGUMENT. Threads:
+ *         one at a time per process.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_group_create_mpi(int64_t comm, const zero_config *config, zero_group **out);
@@ -246,12 +251,23 @@ ZERO_API int32_t zero_group_unique_id(const zero_config *config, char *out, int6
  * Creates the group that the launcher's variables describe. A world above 1 whose transport is not
  * there is an error, never N worlds of one.
  *
- * - Open MPI, MPICH or Slurm: an MPI group.
- * - torchrun on one host: a local group of processes.
- * - torchrun on several hosts, with ZERO_KEY_NCCL: a group as of zero_group_create_nccl(). Rank 0
- *   listens on ZERO_KEY_RENDEZVOUS_PORT of MASTER_ADDR (default: MASTER_PORT + 1).
- * - None of them: a world of one.
- * - If srun starts torchrun on each node, the ranks are those of torchrun.
+ * The first of these that applies decides:
+ *
+ * -# torchrun (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, and TORCHELASTIC_RUN_ID if there are
+ *    variables of the following launchers as well). On one host: a local group of processes. On
+ *    several hosts, with ZERO_KEY_NCCL: a group as of zero_group_create_nccl(). Rank 0 listens on
+ *    port MASTER_PORT + 1 of MASTER_ADDR. Ray sets these variables too.
+ * -# Open MPI or MPICH (mpirun), or Slurm with PMIx (srun --mpi=pmix): an MPI group.
+ * -# A job step of Slurm (SLURM_STEP_NUM_TASKS). On one node: a local group of processes. On
+ *    several nodes, with ZERO_KEY_NCCL: a group as of zero_group_create_nccl(). Rank 0 listens on
+ *    the first node of SLURM_STEP_NODELIST, at a port from 61000 to 64999 that follows from the
+ *    numbers of job and step. Without that key: an MPI group, if this MPI finds the ranks.
+ * -# A pod of Kubernetes without torchrun: a rank per pod, with ZERO_KEY_NCCL. Either RANK and
+ *    WORLD_SIZE count pods, as in a PyTorchJob, or PET_NODE_RANK and PET_NNODES do. The variable
+ *    PET_NPROC_PER_NODE must be 1 or not set; beside RANK it may be "auto".
+ * -# None of them: a world of one. A batch script and a shell of salloc are no job steps.
+ *
+ * ZERO_KEY_RENDEZVOUS_PORT replaces the port at which rank 0 listens.
  *
  * @param[in]  config  The configuration, or NULL.
  * @param[out] out     The group, owned by the caller.

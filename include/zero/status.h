@@ -85,7 +85,8 @@ enum zero_status {
   ZERO_E_RENDEZVOUS = -107,
   /** The operating system refused a request; the text holds its reason. */
   ZERO_E_SYSTEM = -108,
-  /** The launcher's variables contradict each other or name a transport that is not there. */
+  /** The launcher's variables contradict each other, or name a transport that is not there or that
+      would end this process. */
   ZERO_E_LAUNCHER = -109,
   /** CUDA offers no such device: there is no driver, no device, or the number is out of range. Or
       the device does not take the library's kernels. */

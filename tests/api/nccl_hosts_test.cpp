@@ -129,6 +129,39 @@ TEST(NcclHosts, RanksOfTorchrunMeetAtItsMaster) {
   });
 }
 
+/// A job's number is new in each run: the port follows from it.
+TEST(NcclHosts, TasksOfSlurmMeetAtTheirFirstNode) {
+  const std::string job = std::to_string(free_port());
+  const auto begin = [&](int64_t rank, const zero_config *config, zero_request **out) {
+    Variables variables;
+    variables.set("SLURM_JOB_ID", job);
+    variables.set("SLURM_STEP_ID", "0");
+    variables.set("SLURM_PROCID", std::to_string(rank));
+    variables.set("SLURM_STEP_NUM_TASKS", std::to_string(kRanks));
+    variables.set("SLURM_STEP_NUM_NODES", "2");
+    variables.set("SLURM_STEP_NODELIST", "127.0.0.[1-2]");
+    return zero_group_create_env_async(config, out);
+  };
+  run_hosts(begin, [](Rank &self) {
+    expect_places(self);
+    expect_sums(self);
+  });
+}
+
+TEST(NcclHosts, PodsMeetAtTheirFirst) {
+  const int64_t port = free_port();
+  const auto begin = [&](int64_t rank, const zero_config *config, zero_request **out) {
+    Variables variables;
+    variables.set("RANK", std::to_string(rank));
+    variables.set("WORLD_SIZE", std::to_string(kRanks));
+    variables.set("MASTER_ADDR", rank == 0 ? "localhost" : "127.0.0.1");
+    variables.set("MASTER_PORT", std::to_string(port - 1));
+    variables.set("PET_NPROC_PER_NODE", "1");
+    return zero_group_create_env_async(config, out);
+  };
+  run_hosts(begin, [](Rank &self) { expect_sums(self); });
+}
+
 TEST(NcclHosts, WithoutNcclHostsOfTorchrunAreAnError) {
   Variables variables;
   variables.set("RANK", "0");

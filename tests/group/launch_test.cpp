@@ -1,46 +1,14 @@
 /// @file What each combination of launcher variables means: a table of environments and the world or the error they give.
-#include "group/launcher.h"
+#include "tests/group/launch_environments.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace zero::launch_test {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
-
-Environment from(const Variables &variables) {
-  return [&variables](const char *name) -> const char * {
-    const auto found = variables.find(name);
-    return found != variables.end() ? found->second.c_str() : nullptr;
-  };
-}
-
-Variables open_mpi(const char *rank, const char *size) { return {{"OMPI_COMM_WORLD_RANK", rank}, {"OMPI_COMM_WORLD_SIZE", size}}; }
-Variables hydra(const char *rank, const char *size) { return {{"PMI_RANK", rank}, {"PMI_SIZE", size}}; }
-Variables slurm(const char *rank, const char *size) {
-  return {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", rank}, {"SLURM_STEP_NUM_TASKS", size}};
-}
-Variables torchrun(const char *rank, const char *size) {
-  return {{"RANK", rank},           {"WORLD_SIZE", size},           {"LOCAL_RANK", rank},     {"LOCAL_WORLD_SIZE", size},
-          {"MASTER_ADDR", "node1"}, {"TORCHELASTIC_RUN_ID", "job"}, {"MASTER_PORT", "29500"}, {"TORCHELASTIC_RESTART_COUNT", "0"}};
-}
-Variables operator+(Variables a, const Variables &b) {
-  for (const auto &[name, value] : b) a[name] = value;
-  return a;
-}
-Variables operator-(Variables a, const char *name) {
-  a.erase(name);
-  return a;
-}
-Variables on_hosts(const char *rank, const char *size, const char *local_rank, const char *local_size) {
-  return torchrun(rank, size) + Variables{{"LOCAL_RANK", local_rank}, {"LOCAL_WORLD_SIZE", local_size}};
-}
 
 struct World {
   Variables variables;
@@ -65,13 +33,28 @@ const std::vector<World> kWorlds = {
     {hydra("0", "1"), kSingle, 0, 1, "MPICH"},
     {hydra("2", "3"), kMpi, 2, 3, "MPICH"},
     {slurm("0", "1"), kSingle, 0, 1, "Slurm's srun"},
-    {slurm("5", "8"), kMpi, 5, 8, "Slurm's srun"},
-    {slurm("5", "8") - "SLURM_STEP_ID", kMpi, 5, 8, "Slurm's srun"},
-    {slurm("5", "8") - "SLURM_STEP_NUM_TASKS" + Variables{{"SLURM_NTASKS", "8"}}, kMpi, 5, 8, "Slurm's srun"},
-    {slurm("5", "8") + Variables{{"SLURM_NTASKS", "16"}}, kMpi, 5, 8, "Slurm's srun"},
-    // A batch script is no step: Slurm's variables describe the allocation.
-    {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_JOB_ID", "7"}}, kSingle, 0, 1, ""},
-    {{{"SLURM_NTASKS", "8"}}, kSingle, 0, 1, ""},
+    // A step with PMIx is MPI's; without, one node shares memory, and several meet over TCP.
+    {slurm("5", "8") + kPmix, kMpi, 5, 8, "Slurm's srun"},
+    {slurm_node("5", "8") + kPmix, kMpi, 5, 8, "Slurm's srun"},
+    {slurm("0", "1") + kPmix, kSingle, 0, 1, "Slurm's srun"},
+    {slurm_node("5", "8"), kLocal, 5, 8, "Slurm's srun"},
+    {slurm_node("5", "8") - "SLURM_STEP_ID", kLocal, 5, 8, "Slurm's srun"},
+    {slurm_node("5", "8") + Variables{{"SLURM_NTASKS", "16"}}, kLocal, 5, 8, "Slurm's srun"},
+    {slurm_node("5", "8") + Variables{{"RANK", "5"}, {"WORLD_SIZE", "8"}}, kLocal, 5, 8, "Slurm's srun"},
+    {slurm("5", "8"), kHosts, 5, 8, "Slurm's srun"},
+    {slurm("5", "8") + Variables{{"SLURM_NTASKS", "16"}}, kHosts, 5, 8, "Slurm's srun"},
+    {slurm("5", "8") - "SLURM_STEP_NUM_NODES", kMpi, 5, 8, "Slurm's srun"},
+    // Slurm's PMI sets MPICH's variables: on one node shared memory needs nothing of it.
+    {slurm_node("5", "8") + hydra("5", "8"), kLocal, 5, 8, "Slurm's srun"},
+    {slurm("5", "8") + hydra("5", "8"), kMpi, 5, 8, "MPICH"},
+    // Neither a batch script nor a shell of salloc is a step: Slurm's variables describe the allocation.
+    {kBatchScript, kSingle, 0, 1, ""},
+    {kAllocShell, kSingle, 0, 1, ""},
+    {kAllocShell + kAllocStep, kSingle, 0, 1, "Slurm's srun"},
+    {kBatchScript + open_mpi("3", "8"), kMpi, 3, 8, "Open MPI"},
+    {kBatchScript + torchrun("3", "8"), kLocal, 3, 8, "torchrun"},
+    {kAllocShell + kAllocStep + open_mpi("3", "8"), kMpi, 3, 8, "Open MPI"},
+    {kAllocShell + kAllocStep + torchrun("3", "8"), kLocal, 3, 8, "torchrun"},
     // mpirun starts its daemons through srun, one per node.
     {open_mpi("3", "4") + slurm("0", "1"), kMpi, 3, 4, "Open MPI"},
     {open_mpi("3", "4") + slurm("1", "2"), kMpi, 3, 4, "Open MPI"},
@@ -96,9 +79,41 @@ const std::vector<World> kWorlds = {
     {slurm("0", "1") + torchrun("0", "1"), kSingle, 0, 1, "torchrun"},
     // Scripts that hand mpirun's numbers on in torchrun's variables.
     {open_mpi("3", "4") + Variables{{"RANK", "3"}, {"WORLD_SIZE", "4"}}, kMpi, 3, 4, "Open MPI"},
-    {slurm("1", "4") + Variables{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}}, kMpi, 1, 4, "Slurm's srun"},
-    {slurm("1", "4") + torchrun("1", "4") - "TORCHELASTIC_RUN_ID", kMpi, 1, 4, "Slurm's srun"},
-    {open_mpi("3", "4") + slurm("1", "2") + torchrun("3", "4"), kMpi, 3, 4, "Open MPI"},
+    {slurm("1", "4") + kPmix + Variables{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}}, kMpi, 1, 4, "Slurm's srun"},
+    {slurm("1", "4") + kPmix + torchrun("1", "4") - "TORCHELASTIC_RUN_ID", kMpi, 1, 4, "Slurm's srun"},
+    {slurm("1", "4") + torchrun("1", "4") - "TORCHELASTIC_RUN_ID", kHosts, 1, 4, "Slurm's srun"},
+    {open_mpi("3", "4") + slurm("1", "2") + torchrun("3", "4") - "TORCHELASTIC_RUN_ID", kMpi, 3, 4, "Open MPI"},
+    // mpirun starts torchrun's agents, one per host.
+    {open_mpi("1", "2") + on_hosts("8", "16", "0", "8"), kHosts, 8, 16, "torchrun"},
+    {open_mpi("1", "2") + on_hosts("0", "2", "0", "1"), kHosts, 0, 2, "torchrun"},
+    {open_mpi("0", "1") + torchrun("0", "2"), kLocal, 0, 2, "torchrun"},
+    {open_mpi("3", "4") + slurm("1", "2") + torchrun("3", "4"), kLocal, 3, 4, "torchrun"},
+    // Ray, also where srun starts its agents.
+    {ray("0", "1", "0", "1"), kSingle, 0, 1, "torchrun"},
+    {ray("3", "4", "3", "4"), kLocal, 3, 4, "torchrun"},
+    {ray("5", "8", "1", "4"), kHosts, 5, 8, "torchrun"},
+    {slurm("1", "2") + ray("5", "8", "1", "4"), kHosts, 5, 8, "torchrun"},
+    {slurm("0", "1") + ray("3", "8", "3", "8"), kLocal, 3, 8, "torchrun"},
+    // Kubernetes: PyTorchJob, and torchrun in its pods.
+    {pod("3", "4"), kHosts, 3, 4, "Kubernetes"},
+    {pod("0", "1"), kSingle, 0, 1, "torchrun"},
+    {pod("3", "4") - "PET_NPROC_PER_NODE", kHosts, 3, 4, "Kubernetes"},
+    {pod("3", "4") - "KUBERNETES_SERVICE_HOST" + Variables{{"PET_NPROC_PER_NODE", "1"}}, kHosts, 3, 4, "Kubernetes"},
+    {pod("1", "2") + on_hosts("8", "16", "0", "8"), kHosts, 8, 16, "torchrun"},
+    {pod("0", "1") + torchrun("3", "8"), kLocal, 3, 8, "torchrun"},
+    // Kubeflow's trainer sets torchrun's options alone.
+    {pet("3", "4", "1"), kHosts, 3, 4, "Kubernetes"},
+    {pet("3", "4", "1") - "PET_NPROC_PER_NODE", kHosts, 3, 4, "Kubernetes"},
+    {pet("0", "1", "8"), kSingle, 0, 1, ""},
+    {pet("0", "1:1", "auto"), kSingle, 0, 1, ""},
+    {pet("0", "1", "8") + torchrun("3", "8"), kLocal, 3, 8, "torchrun"},
+    {pet("1", "2", "8") + on_hosts("8", "16", "0", "8"), kHosts, 8, 16, "torchrun"},
+    {pet("1", "2", "auto") + open_mpi("3", "4"), kMpi, 3, 4, "Open MPI"},
+    // The MPI operator: mpirun in one pod starts the ranks in others, and the first pod alone is none of them.
+    {open_mpi("3", "4") + Variables{{"OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"}}, kMpi, 3, 4, "Open MPI"},
+    {open_mpi("3", "4") + Variables{{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}, kMpi, 3, 4, "Open MPI"},
+    {hydra("3", "4") + Variables{{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}, kMpi, 3, 4, "MPICH"},
+    {{{"OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"}, {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}, kSingle, 0, 1, ""},
 };
 
 struct Refusal {
@@ -125,7 +140,13 @@ const std::vector<Refusal> kRefusals = {
     {hydra("1", "4") - "PMI_SIZE", {"PMI_RANK", "PMI_SIZE is not"}},
     {hydra("4", "2"), {"PMI_RANK is 4", "PMI_SIZE is 2"}},
     {slurm("1", "4") - "SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID is not"}},
-    {slurm("1", "4") - "SLURM_STEP_NUM_TASKS", {"SLURM_PROCID", "SLURM_NTASKS is not"}},
+    {slurm("1", "4") + Variables{{"SLURM_STEP_NUM_NODES", "two"}}, {"SLURM_STEP_NUM_NODES", "\"two\""}},
+    {slurm("1", "4") - "SLURM_STEP_NODELIST", {"SLURM_STEP_NUM_NODES is 4", "SLURM_STEP_NODELIST is not set"}},
+    {slurm("1", "4") + Variables{{"SLURM_STEP_NODELIST", "n[1-"}}, {"SLURM_STEP_NODELIST is \"n[1-\"", "no list of hosts"}},
+    {slurm("1", "4") - "SLURM_JOB_ID", {"SLURM_JOB_ID is not set", "no name to meet by"}},
+    {slurm_node("1", "4") - "SLURM_JOB_ID", {"SLURM_JOB_ID is not set", "no name to meet by"}},
+    {kPmix, {"PMIX_RANK is 1", "how many ranks"}},
+    {kBatchScript + kPmix, {"PMIX_RANK is 1", "how many ranks"}},
     {slurm("8", "8"), {"SLURM_PROCID is 8", "SLURM_STEP_NUM_TASKS is 8"}},
     {slurm("x", "8"), {"SLURM_PROCID", "\"x\""}},
     {torchrun("2", "2"), {"RANK is 2", "WORLD_SIZE is 2"}},
@@ -136,7 +157,21 @@ const std::vector<Refusal> kRefusals = {
     {torchrun("0", "2") - "LOCAL_WORLD_SIZE", {"LOCAL_RANK", "LOCAL_WORLD_SIZE is not"}},
     {torchrun("0", "2") - "LOCAL_WORLD_SIZE" - "LOCAL_RANK", {"WORLD_SIZE is 2", "which ranks share this host", "mpirun"}},
     {torchrun("0", "2") - "TORCHELASTIC_RUN_ID" - "MASTER_PORT", {"no name to meet by"}},
-    {on_hosts("0", "8", "0", "4") - "MASTER_ADDR", {"8 ranks, 4 of them on this host", "MASTER_ADDR is not set"}},
+    {on_hosts("0", "8", "0", "4") - "MASTER_ADDR", {"8 ranks on several hosts", "MASTER_ADDR is not set"}},
+    {pod("1", "2") - "MASTER_ADDR", {"Kubernetes started 2 ranks", "MASTER_ADDR is not set"}},
+    {pod("1", "2") - "MASTER_PORT", {"Kubernetes started 2 ranks", "MASTER_PORT is not set"}},
+    {pod("2", "2"), {"RANK is 2", "WORLD_SIZE is 2"}},
+    {pod("1", "16") + Variables{{"PET_NPROC_PER_NODE", "8"}}, {"WORLD_SIZE is 16", "PET_NPROC_PER_NODE is 8", "torchrun"}},
+    {pod("1", "2") - "KUBERNETES_SERVICE_HOST", {"WORLD_SIZE is 2", "PET_NPROC_PER_NODE is auto"}},
+    {pod("1", "2") + Variables{{"LOCAL_RANK", "0"}}, {"LOCAL_RANK", "LOCAL_WORLD_SIZE is not"}},
+    {pet("1", "2", "8"), {"PET_NNODES is \"2\"", "PET_NPROC_PER_NODE is \"8\"", "start with torchrun"}},
+    {pet("1", "2", "auto"), {"PET_NPROC_PER_NODE is \"auto\"", "set PET_NPROC_PER_NODE to 1"}},
+    {pet("1", "1:4", "1"), {"PET_NNODES is \"1:4\"", "start with torchrun"}},
+    {pet("2", "2", "1"), {"PET_NODE_RANK is 2 but PET_NNODES is 2"}},
+    {pet("1", "2", "1") - "PET_NODE_RANK", {"PET_NODE_RANK is not"}},
+    {pet("1", "2", "1") - "PET_MASTER_ADDR", {"PET_MASTER_ADDR is not set"}},
+    {pet("1", "2", "1") - "PET_MASTER_PORT", {"PET_MASTER_PORT is not set"}},
+    {pet("1", "many", "1"), {"PET_NNODES", "\"many\""}},
     {on_hosts("0", "8", "0", "4") - "MASTER_PORT", {"MASTER_PORT is not set"}},
     {on_hosts("0", "8", "0", "4") + Variables{{"MASTER_PORT", "http"}}, {"MASTER_PORT", "\"http\""}},
     {on_hosts("0", "8", "4", "4"), {"LOCAL_RANK is 4 but LOCAL_WORLD_SIZE is 4"}},
@@ -147,20 +182,17 @@ const std::vector<Refusal> kRefusals = {
     {hydra("0", "1") + slurm("2", "4"), {"MPICH started 1 rank", "4 ranks of Slurm"}},
     {open_mpi("0", "1") + hydra("0", "4"), {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}},
     {slurm("2", "4") + torchrun("0", "1"), {"torchrun started 1 rank (WORLD_SIZE)", "4 ranks of Slurm"}},
-    {slurm("0", "1") + torchrun("3", "8") - "TORCHELASTIC_RUN_ID", {"rank 0 of 1 (SLURM_STEP_NUM_TASKS)", "rank 3 of 8"}},
-    {slurm("1", "2") + hydra("3", "4") + torchrun("3", "8"), {"MPICH says rank 3 of 4", "rank 3 of 8"}},
-    {open_mpi("1", "4") + slurm("0", "1") + torchrun("0", "2"), {"rank 1 of 4", "rank 0 of 2"}},
-    {open_mpi("1", "4") + torchrun("0", "2"), {"rank 1 of 4", "rank 0 of 2", "set them to that launcher's numbers"}},
-    {open_mpi("1", "2") + torchrun("0", "2"), {"rank 1 of 2", "rank 0 of 2"}},
-    {open_mpi("0", "1") + torchrun("0", "2"), {"rank 0 of 1", "rank 0 of 2"}},
+    {slurm("0", "1") + pod("3", "8"), {"rank 0 of 1 (SLURM_STEP_NUM_TASKS)", "rank 3 of 8"}},
+    {slurm("3", "8") + ray("0", "2", "0", "2"), {"rank 3 of 8 (SLURM_STEP_NUM_TASKS)", "rank 0 of 2"}},
+    {slurm("0", "2") + ray("1", "2", "0", "1"), {"rank 0 of 2 (SLURM_STEP_NUM_TASKS)", "rank 1 of 2"}},
+    {open_mpi("1", "4") + torchrun("0", "1"), {"torchrun started 1 rank (WORLD_SIZE)", "4 ranks of Open MPI"}},
+    {slurm("1", "2") + hydra("3", "4") + ray("3", "8", "3", "8"), {"MPICH says rank 3 of 4", "rank 3 of 8"}},
+    {open_mpi("1", "4") + slurm("0", "1") + ray("0", "2", "0", "2"), {"rank 1 of 4", "rank 0 of 2"}},
+    {open_mpi("1", "4") + ray("0", "2", "0", "2"), {"rank 1 of 4", "rank 0 of 2", "set them to that launcher's numbers"}},
+    {open_mpi("1", "2") + ray("0", "2", "0", "2"), {"rank 1 of 2", "rank 0 of 2"}},
+    {open_mpi("0", "1") + ray("0", "2", "0", "2"), {"rank 0 of 1", "rank 0 of 2"}},
     {open_mpi("0", "4") + Variables{{"WORLD_SIZE", "4"}}, {"RANK is not"}},
 };
-
-std::string text_of(const Variables &variables) {
-  std::string text;
-  for (const auto &[name, value] : variables) text += name + "=" + value + " ";
-  return text;
-}
 
 TEST(Env, ReadsEveryLaunchersWorld) {
   for (const World &world : kWorlds) {
@@ -179,14 +211,6 @@ TEST(Env, ReadsEveryLaunchersWorld) {
   std::printf("%zu environments read\n", kWorlds.size());
 }
 
-TEST(Env, HostsOfTorchrunMeetAtItsMaster) {
-  Launch launch;
-  ASSERT_TRUE(read_launch(from(on_hosts("5", "8", "1", "4")), &launch).ok());
-  EXPECT_EQ(launch.master, "node1");
-  EXPECT_EQ(launch.master_port, 29500);
-  EXPECT_EQ(launch.local_size, 4);
-}
-
 TEST(Env, RefusesContradictionsAndNamesTheValues) {
   for (const Refusal &refusal : kRefusals) {
     Launch launch;
@@ -197,72 +221,6 @@ TEST(Env, RefusesContradictionsAndNamesTheValues) {
     EXPECT_EQ(launch.rank, 77) << "an error changes nothing";
   }
   std::printf("%zu environments refused\n", kRefusals.size());
-}
-
-TEST(Env, NamesDifferByRunPortAddressAndRestartOnly) {
-  const Variables base = torchrun("0", "2");
-  std::set<std::string> names;
-  for (const Variables &variables : {base, base + Variables{{"TORCHELASTIC_RUN_ID", "job2"}}, base + Variables{{"MASTER_PORT", "29501"}},
-                                     base + Variables{{"MASTER_ADDR", "node2"}}, base + Variables{{"TORCHELASTIC_RESTART_COUNT", "1"}}}) {
-    Launch launch;
-    ASSERT_TRUE(read_launch(from(variables), &launch).ok());
-    EXPECT_LE(launch.name.size(), 64u);
-    names.insert(launch.name);
-  }
-  EXPECT_EQ(names.size(), 5u);
-  const Variables peer = torchrun("1", "2");
-  Launch launch;
-  ASSERT_TRUE(read_launch(from(peer), &launch).ok());
-  EXPECT_EQ(names.count(launch.name), 1u) << "ranks of one run meet";
-}
-
-/// Agents of several hosts count restarts each for itself.
-TEST(Env, HostsThatCountedRestartsDifferentlyMeet) {
-  std::set<std::string> names;
-  for (const char *restarts : {"0", "1"}) {
-    const Variables variables = on_hosts("8", "16", "0", "8") + Variables{{"TORCHELASTIC_RESTART_COUNT", restarts}};
-    Launch launch;
-    ASSERT_TRUE(read_launch(from(variables), &launch).ok());
-    names.insert(launch.name);
-  }
-  EXPECT_EQ(names.size(), 1u);
-  for (const char *name : {"TORCHELASTIC_RUN_ID", "MASTER_PORT", "MASTER_ADDR"}) {
-    const Variables variables = on_hosts("8", "16", "0", "8") + Variables{{name, "29501"}};
-    Launch launch;
-    ASSERT_TRUE(read_launch(from(variables), &launch).ok());
-    names.insert(launch.name);
-  }
-  EXPECT_EQ(names.size(), 4u);
-}
-
-TEST(Env, AWorldOfAnotherSizeThanTheLaunchersIsRefused) {
-  struct Case {
-    Variables variables;
-    int64_t world_size;
-    bool fits;
-  };
-  const std::vector<Case> cases = {
-      {{}, 1, true},
-      {{}, 4, true},
-      {open_mpi("0", "4"), 4, true},
-      {open_mpi("0", "4"), 1, false},
-      {hydra("0", "4"), 1, false},
-      {slurm("0", "4"), 4, true},
-      {slurm("0", "4"), 1, false},
-      {open_mpi("0", "4") + slurm("0", "2"), 4, true},
-      {open_mpi("0", "4") + slurm("0", "2"), 1, false},
-      {open_mpi("x", "4"), 4, false},
-      {{{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}, 1, true},
-  };
-  for (const Case &test : cases) {
-    const Status status = check_world(from(test.variables), test.world_size);
-    EXPECT_EQ(status.code(), test.fits ? ZERO_OK : ZERO_E_LAUNCHER) << text_of(test.variables) << test.world_size << status.text();
-  }
-  const Variables alone = slurm("0", "4");
-  const Status status = check_world(from(alone), 1);
-  EXPECT_NE(std::strstr(status.text(), "started 4 ranks"), nullptr) << status.text();
-  EXPECT_NE(std::strstr(status.text(), "world has 1"), nullptr) << status.text();
-  EXPECT_NE(std::strstr(status.text(), "srun --mpi"), nullptr) << status.text();
 }
 
 }  // namespace

@@ -189,11 +189,11 @@ Task connect_nccl_group(std::string id, int64_t rank, int64_t size, GroupOptions
 /// The meeting of a launch over several hosts.
 Status hosts_id(const Launch &launch, const GroupOptions &options, std::string *out) {
   ZERO_CHECK(options.nccl, ZERO_E_LAUNCHER,
-             "%s started %lld ranks, %lld of them on this host; groups over hosts go over NCCL (ZERO_KEY_NCCL) or over MPI: start the "
-             "program with mpirun",
-             launch.launcher.c_str(), lld(launch.size), lld(launch.local_size));
+             "%s started %lld ranks (%s) on several hosts; groups over hosts go over NCCL (ZERO_KEY_NCCL) or over MPI: start the program "
+             "with mpirun",
+             launch.launcher.c_str(), lld(launch.size), launch.variable.c_str());
   const bool v6 = launch.master.find(':') != std::string::npos && launch.master.front() != '[';
-  const int64_t port = options.rendezvous_port != 0 ? options.rendezvous_port : launch.master_port + 1;
+  const int64_t port = options.rendezvous_port != 0 ? options.rendezvous_port : launch.master_port;
   *out = (v6 ? "[" + launch.master + "]" : launch.master) + ":" + std::to_string(port) + "/" + launch.name;
   return check_tcp_id(*out);
 }
@@ -209,7 +209,8 @@ Status check_size(const Launch &launch, const GroupOptions &options) {
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
   Launch launch;
   ZERO_CO_TRY(read_launch(&launch));
-  if (launch.kind == Launch::Kind::mpi) co_return co_await connect_mpi_group(ZERO_MPI_WORLD, std::move(options), std::move(reducer), out);
+  const bool over_mpi = launch.kind == Launch::Kind::mpi || (launch.mpi_as_well && !options.nccl);
+  if (over_mpi) co_return co_await connect_mpi_group(ZERO_MPI_WORLD, std::move(options), std::move(reducer), out);
   ZERO_CO_TRY(check_size(launch, options));
   if (launch.kind == Launch::Kind::hosts) {
     std::string id;

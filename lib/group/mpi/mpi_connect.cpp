@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <string>
 
 namespace zero {
 namespace {
@@ -82,11 +83,18 @@ Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
   co_return Status();
 }
 
+std::string text_of_library(const zero_mpi_table &table) {
+  char text[256] = "";
+  table.library_text(text, sizeof text);
+  return text;
+}
+
 Task open_root(int64_t comm, const MpiOptions &options, std::shared_ptr<MpiRoot> *out) {
   const zero_mpi_table *table = nullptr;
   MpiProcess process;
   std::shared_ptr<MpiRoot> root;
   ZERO_CO_TRY(load_mpi_module(options.module_path, &table));
+  if (table->alive() == 0) ZERO_CO_TRY(check_direct_launch(text_of_library(*table)));
   ZERO_CO_TRY(start_mpi(table, &process));
   ZERO_CO_TRY(check_world(process.world_size));
   ZERO_CO_TRY(make_mpi_root(process, options.rendezvous_ms, &root));

@@ -26,7 +26,7 @@ c_enum! {
         Nccl = ZERO_KEY_NCCL,
         /// Path of `libzero_nccl.so`.
         NcclModule = ZERO_KEY_NCCL_MODULE,
-        /// TCP port that ranks of several hosts meet at; 0: any that is free, and with torchrun MASTER_PORT + 1.
+        /// TCP port that ranks of several hosts meet at; 0: any that is free, and under a launcher one that follows from its variables.
         RendezvousPort = ZERO_KEY_RENDEZVOUS_PORT,
         /// Name or address by which other hosts reach this one.
         RendezvousHost = ZERO_KEY_RENDEZVOUS_HOST,
