@@ -29,6 +29,7 @@ zero_packages() {
     rpm) echo rpm ;;
     wheel) echo python3-dev python3-venv ;;
     roots) echo debootstrap ;;
+    slurm) echo slurmctld slurmd slurm-client munge ;;
     speed) echo ccache ;;
     *) echo "packages.sh: no list named '$1'" >&2; return 2 ;;
   esac

@@ -192,7 +192,7 @@ report() {
 }
 
 zero_install_packages build data mpi mpich tests bindings frameworks docs packing speed
-if [ -n "$full" ]; then zero_install_packages roots; fi
+if [ -n "$full" ]; then zero_install_packages roots slurm; fi
 # One device architecture: nothing here runs the code, and each takes a minute to compile.
 cuda=()
 if toolkit=$(tools/cuda.sh 2>"$logs/cuda"); then

@@ -58,3 +58,14 @@ if(openmpi IN_LIST flavours AND mpich IN_LIST flavours)
     zero_mpi_environment(${name} ${library})
   endforeach()
 endif()
+
+# A Slurm of four nodes on this host: its launches, over the module for Open MPI.
+if(openmpi IN_LIST flavours)
+  add_executable(slurm_ranks slurm_ranks.cpp)
+  target_include_directories(slurm_ranks PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(slurm_ranks PRIVATE collective_cases zero_internal zero_options)
+  add_test(NAME slurm_launch COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/slurm_launch.sh $<TARGET_FILE:slurm_ranks>
+                                     ${CMAKE_CURRENT_BINARY_DIR}/slurm_launch)
+  set_tests_properties(slurm_launch PROPERTIES TIMEOUT 300 LABELS mpi PROCESSORS 2)
+  zero_mpi_environment(slurm_launch openmpi)
+endif()
