@@ -32,6 +32,13 @@ foreach(flavour ${flavours})
   zero_mpi_environment(gpt_same_hash_${flavour} ${flavour})
 endforeach()
 
+if(openmpi IN_LIST flavours)
+  zero_script_test(slurm_requeue slurm_requeue.sh ${PROJECT_SOURCE_DIR}/examples/slurm/train.sh $<TARGET_FILE:train_gpt>
+                   ${scratch}/slurm_requeue)
+  zero_mpi_environment(slurm_requeue openmpi)
+  set_tests_properties(slurm_requeue PROPERTIES PROCESSORS 2)
+endif()
+
 if(Python3_FOUND)
   zero_script_test(gpt_python gpt_python.sh ${Python3_EXECUTABLE} ${gpt_folder}/train_gpt.py ${scratch}/gpt_python)
   zero_script_test(gpt_torch gpt_torch.sh $<TARGET_FILE:train_gpt> ${gpt_folder}/compare_torch.py ${scratch}/gpt_torch ${products}
