@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 HEADERS = ["zero.h", "status.h", "dtype.h", "config.h", "request.h", "group.h", "buffer.h", "optimizer.h", "slots.h", "replicas.h",
-           "graph.h", "stop.h", "checkpoint.h", "save.h", "stats.h"]
+           "graph.h", "stop.h", "checkpoint.h", "save.h", "server.h", "stats.h"]
 LEFT_OUT = 77
 # Parts of the C library, some of them separate files in older ones, and its loader.
 C_LIBRARY = re.compile(r"^(libc|libm|libdl|libpthread|librt|ld-linux.*)\.so\.\d+$")

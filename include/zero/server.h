@@ -87,7 +87,7 @@
  * **Errors of all functions.** ZERO_E_BAD_HANDLE; ZERO_E_INVALID_ARGUMENT; ZERO_E_STATE if the call
  * is made in the wrong phase, or on a rank of the other role. After ZERO_E_TIMEOUT ..
  * ZERO_E_TRANSPORT of push, pull, leave or run, the server object is lost on this rank: later calls
- * return the error again.
+ * return the error again, except zero_server_shard().
  *
  * **Threads.** One thread per server object at a time.
  */
@@ -217,7 +217,8 @@ ZERO_API int32_t zero_server_record(const zero_server *server, void *data, int64
  *
  * Every worker must push, pull or leave within the deadline of the group after its last call, or
  * counts as lost. A worker that waits for its turn is not late. While one worker transfers a push
- * or a pull, the others wait.
+ * or a pull, the others wait. A transfer that lasts longer than half of the deadline is a lost
+ * worker.
  *
  * @param[in]     server      The object, sealed.
  * @param[in,out] out_result  struct_size set by the caller; or NULL. Not written on an error.

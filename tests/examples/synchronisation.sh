@@ -1,12 +1,14 @@
 #!/bin/sh
 # local_steps ends near the same point with a sixteenth of the traffic; server has the bits of even shards, with all states on rank 0.
 # Ranks of unequal come to an equal end however slow one is, which then has the smaller share.
-# usage: synchronisation.sh LOCAL_STEPS SERVER UNEQUAL SCRATCH
+# Workers of own_pace keep to their bound and come near the same point.
+# usage: synchronisation.sh LOCAL_STEPS SERVER UNEQUAL OWN_PACE SCRATCH
 set -u
 local_steps=$1
 server=$2
 unequal=$3
-scratch=$4
+own_pace=$4
+scratch=$5
 . "$(dirname "$0")/launched.sh"
 mkdir -p "$scratch" || exit 1
 failures=0
@@ -54,9 +56,18 @@ for ranks in 2 4; do
       if (sum != 1024 || $(3 + ranks) * 2 > $4) exit 1
     }
     END { if (!seen) exit 1 }' "$scratch/slow8" || fail "unequal on $ranks ranks: shares $(cat "$scratch/slow8")"
+  for bound in 0 3; do
+    launched $ranks "$own_pace" $bound || fail "own_pace $bound on $ranks ranks"
+    awk -F '[ =]' -v workers=$((ranks - 1)) -v bound=$bound '
+      { seen = 1; if ($2 != 150 * workers || $6 > (2 * bound + 1) * (workers - 1) || $8 > 0.05) exit 1 }
+      END { if (!seen) exit 1 }' "$scratch/rank0" || fail "own_pace $bound on $ranks ranks: $(cat "$scratch/rank0")"
+    rm -f "$scratch"/rank[0-9]
+  done
 done
 "$unequal" --slow 0 2>/dev/null && fail "unequal --slow 0"
 "$local_steps" 2>"$scratch/alone" && fail "local_steps alone"
 grep -q 'nobody to meet' "$scratch/alone" || fail "local_steps alone says: $(cat "$scratch/alone")"
-echo "3 programs on 2 and 4 ranks, $failures failed"
+"$own_pace" 2>"$scratch/alone" && fail "own_pace alone"
+grep -q 'ZERO_KEY_SERVER_RANKS is 1' "$scratch/alone" || fail "own_pace alone says: $(cat "$scratch/alone")"
+echo "4 programs on 2 and 4 ranks, $failures failed"
 [ $failures -eq 0 ]

@@ -61,6 +61,7 @@ ServerCounts Serving::counts() const {
 
 /// Whatever ends it, workers that still wait learn why.
 Task Serving::run(int64_t deadline_ms) {
+  deadline_ms_ = deadline_ms;
   links_.set_deadline_ms(deadline_ms);
   part_.begin();
   Status status = co_await serve_all();
@@ -85,7 +86,10 @@ Task Serving::serve_all() {
   co_return Status();
 }
 
-void Serving::listen(int64_t worker) { seat(worker).listening.emplace(link(worker).recv(&seat(worker).request)); }
+void Serving::listen(int64_t worker) {
+  link(worker).group->set_deadline_ms(deadline_ms_);
+  seat(worker).listening.emplace(link(worker).recv(&seat(worker).request));
+}
 
 Status Serving::take_arrivals() {
   for (int64_t worker = 0; worker < worker_count(); ++worker) {
@@ -118,6 +122,7 @@ Status Serving::lose(int64_t worker, const Status &cause) {
 Task Serving::serve(int64_t worker) {
   const ServerLink &to = link(worker);
   seat(worker).new_request = false;
+  to.group->set_deadline_ms(transfer_ms());
   Status status;
   if (order_.call(worker) == ServerCall::push) {
     status = co_await serve_push(to, seat(worker).request);
@@ -169,6 +174,7 @@ Task Serving::tell_waiting() {
     const int64_t other = order_.waits_for(worker);
     seat(worker).told_of = other;
     const ServerReply wait{0, link(other).rank, order_.clock(other), order_.clock(worker)};
+    link(worker).group->set_deadline_ms(transfer_ms());
     const Status status = co_await link(worker).send(&wait);
     if (!status.ok()) ZERO_CO_TRY(lose(worker, status));
   }

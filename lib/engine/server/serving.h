@@ -8,6 +8,7 @@
 #include "engine/server/server_links.h"
 #include "engine/server/server_settings.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -46,6 +47,8 @@ class Serving {
   class Arrivals;
   class Silence;
 
+  /// Workers that wait meanwhile have more patience than a transfer with one that has stopped.
+  int64_t transfer_ms() const { return std::max<int64_t>(1, deadline_ms_ / 2); }
   /// A lost worker is the end of a run whose order needs it.
   bool needs_all() const { return settings_.round_robin || order_.follows(); }
   Task serve_all();
@@ -66,6 +69,7 @@ class Serving {
   const ServerLinks &links_;
   HeldPart &part_;
   const int64_t rank_;
+  int64_t deadline_ms_ = 0;
   PushOrder order_;
   std::vector<Seat> seats_;
   ServerCounts counts_;
