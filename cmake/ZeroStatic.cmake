@@ -21,7 +21,8 @@ install(TARGETS zero_static EXPORT zeroTargets ARCHIVE DESTINATION ${CMAKE_INSTA
 # CMake strips libraries that are shared.
 if(PROJECT_IS_TOP_LEVEL AND CMAKE_STRIP)
   install(CODE "
-    set(archive \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libzero.a\")
-    execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug --enable-deterministic-archives \"\${archive}\" COMMAND_ERROR_IS_FATAL ANY)"
+    get_filename_component(folder \"${CMAKE_INSTALL_LIBDIR}\" ABSOLUTE BASE_DIR \"\${CMAKE_INSTALL_PREFIX}\")
+    execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug --enable-deterministic-archives \"\$ENV{DESTDIR}\${folder}/libzero.a\"
+                    COMMAND_ERROR_IS_FATAL ANY)"
           COMPONENT development)
 endif()
