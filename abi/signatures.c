@@ -130,6 +130,8 @@ int32_t zero_optimizer_param_acquire_async(zero_optimizer *optimizer, int64_t id
 int32_t zero_optimizer_param_release(zero_optimizer *optimizer, int64_t id);
 int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void *stream, void **out_data, int64_t *out_accumulate);
 int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count, void *stream);
+int32_t zero_optimizer_grad_ready_rows(zero_optimizer *optimizer, int64_t id, const int64_t *rows, const void *values, int64_t count,
+    void *stream);
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream);
 int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out);

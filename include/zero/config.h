@@ -238,6 +238,9 @@ enum zero_key {
   /** i64, f8_e4m3 or 0, default 0: the form in which a parameter is stored and gathered; 0 = in its
       own dtype. */
   ZERO_KEY_PARAM_DTYPE = 358,
+  /** i64, 0 .. 1, default 0. 1 = gradients of this parameter are given and reduced by rows, which
+      its first dimension counts (zero_optimizer_grad_ready_rows()). */
+  ZERO_KEY_ROWS = 359,
 
   /* hyper-parameters: 400 .. 499. zero_optimizer_set_f64() changes them at any step, unless the
      text of a key says otherwise. */

@@ -702,6 +702,47 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
                                            int64_t offset, int64_t count, void *stream);
 
 /**
+ * Gives the gradient of a whole tensor by rows, and declares it final for this step. Rows that are
+ * not given are zero. For tables of which a batch uses few rows, such as embeddings.
+ *
+ * The tensor was added with ZERO_KEY_ROWS 1. Its first dimension counts the rows; a row is all
+ * elements with the same first index. A row that is given several times is added up in the order
+ * given, in the dtype of the gradient: each sum is made in fp32 and rounded to it.
+ *
+ * - Results have the bits of a whole gradient with the same rows, in all stages and algorithms:
+ *   moments and weight decay change untouched rows too.
+ * - Only given rows travel in reductions, each as its elements and a number of 8 bytes. In stage 0
+ *   the sums travel likewise. Rows of ranks that gave different ones are joined.
+ * - Each rank gives what rows it has, perhaps none, and calls this function once per micro-step. A
+ *   rank that gives no gradient contributes zeros. zero_optimizer_grad_ready() may be called
+ *   instead, on some ranks too: the rows of the range it gives then travel.
+ * - A tied name is a gradient of its own, and may be given whole where another is given by rows.
+ * - The tensor is a bucket of its own. Tensors of fewer than 256 elements are reduced whole.
+ * - Memory: that of a whole gradient, a byte per row, and ZERO_MEMORY_WORKSPACE for rows on their
+ *   way. The workspace grows with the rows of a step, up to twice the bytes that the rank sends and
+ *   receives for the tensor; ZERO_KEY_MEMORY_LIMIT does not count it.
+ *
+ * zero_optimizer_add_param() returns ZERO_E_UNSUPPORTED for ZERO_KEY_ROWS with ZERO_TIER_DEVICE,
+ * ZERO_KEY_REPLICA_RANKS or ZERO_UNFILLED_UNTOUCHED.
+ *
+ * @param[in] optimizer  The optimizer.
+ * @param[in] id         The parameter.
+ * @param[in] rows       `count` row numbers from 0, in any order. Host memory, free on return.
+ * @param[in] values     `count` rows of the gradient's dtype, end to end. Host memory, free on
+ *                       return.
+ * @param[in] count      The number of rows given; 0: none, and `rows` and `values` may be NULL.
+ * @param[in] stream     NULL, or a stream of ZERO_KEY_DEVICE.
+ * @return ZERO_OK. ZERO_E_STATE if the tensor was added without ZERO_KEY_ROWS, if a part of its
+ *         gradient is ready or if it is acquired. ZERO_E_INVALID_ARGUMENT for a row that the tensor
+ *         does not have; nothing is taken in then. ZERO_E_UNSUPPORTED for device memory.
+ *         ZERO_E_POOL_LIMIT. The error of a failed reduction.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_optimizer_grad_ready_rows(zero_optimizer *optimizer, int64_t id,
+                                                const int64_t *rows, const void *values,
+                                                int64_t count, void *stream);
+
+/**
  * Sets this rank's weight of the step or, after zero_optimizer_micro_step(), of that micro-step.
  * The weight is for example the number of samples; 0 means that the rank has no data, and its
  * gradients are then not read. Call it before the first grad_ready of the step or micro-step;

@@ -123,6 +123,16 @@ int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const v
   });
 }
 
+int32_t zero_optimizer_grad_ready_rows(zero_optimizer *optimizer, int64_t id, const int64_t *rows, const void *values, int64_t count,
+                                       void *stream) {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
+    ZERO_TRY(object.check_stream(stream));
+    ZERO_TRY(api::check_elements(rows, count, ZERO_DTYPE_I64, "rows", "count"));
+    if (count > 0) ZERO_TRY(api::check_pointer(values, "values"));
+    return object.grad_ready_rows(id, rows, values, count);
+  });
+}
+
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
   return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_weight(weight); });
 }

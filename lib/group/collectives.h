@@ -50,12 +50,12 @@ Task reduce_scatter(Group &group, ReduceScatter call);
 Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype, uint64_t what = 0);
 
 /// Pieces of any size between all ranks: offers[r] goes to rank r, receives[r] comes from rank r (own entries are copied). Both sides must
-/// know the sizes. The spans must outlive the task.
+/// know the sizes. The spans must outlive the task. `what` as in all_gather.
 struct Receive {
   void *data = nullptr;
   int64_t nbytes = 0;
 };
-Task exchange(Group &group, std::span<const Offer> offers, std::span<const Receive> receives);
+Task exchange(Group &group, std::span<const Offer> offers, std::span<const Receive> receives, uint64_t what = 0);
 
 /// Splits the group by color and key; out stays nullptr for a negative color. The new group's collectives work on memory that `reducer`
 /// reaches; nullptr: that of the group. Another needs a transport that copies offers; where the transport underneath carries words alone,

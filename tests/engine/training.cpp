@@ -138,6 +138,7 @@ Config param_config(const Model &model, int64_t id) {
   }
   EXPECT_TRUE(config.set_i64(ZERO_KEY_SET, id % model.recipe.sets).ok());
   EXPECT_TRUE(config.set_i64(ZERO_KEY_FROZEN, model.frozen(id) ? 1 : 0).ok());
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_ROWS, model.by_rows && model.is_table(id) ? 1 : 0).ok());
   return config;
 }
 

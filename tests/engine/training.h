@@ -64,6 +64,8 @@ struct Model {
   int64_t divisor = ZERO_DIVISOR_RANKS;
   double weight_unit = 1;  ///< all weights are whole multiples of it
   int64_t steps = 3;
+  std::vector<int64_t> rows = {};  ///< by tensor: its first dimension, where it has two; 0 or empty: the algorithm says
+  bool by_rows = false;            ///< gradients of those that have two are reduced by rows
   Recipe recipe;
 
   std::string text() const;
@@ -71,11 +73,13 @@ struct Model {
   /// Matrices of some rows where the algorithm wants them.
   std::vector<int64_t> shape(int64_t id) const {
     const int64_t count = counts[static_cast<size_t>(id)];
+    if (is_table(id)) return {rows[static_cast<size_t>(id)], count / rows[static_cast<size_t>(id)]};
     if (algorithm != "muon") return {count};
-    int64_t rows = 1;
-    while (count > 0 && rows * rows < count && count % (2 * rows) == 0) rows *= 2;
-    return {rows, count / rows};
+    int64_t height = 1;
+    while (count > 0 && height * height < count && count % (2 * height) == 0) height *= 2;
+    return {height, count / height};
   }
+  bool is_table(int64_t id) const { return !rows.empty() && rows[static_cast<size_t>(id)] > 0; }
   DType dtype(int64_t id) const { return recipe.mixed && id % 2 == 1 && !shared(id) ? DType::f32 : recipe.dtype; }
   DType grad_dtype(int64_t id) const { return recipe.grad != 0 ? static_cast<DType>(recipe.grad) : dtype(id); }
   bool frozen(int64_t id) const { return recipe.frozen_every > 0 && id % recipe.frozen_every == recipe.frozen_every - 1 && !shared(id); }

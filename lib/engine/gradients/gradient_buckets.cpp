@@ -170,7 +170,7 @@ void Gradients::submit_complete() {
       const int64_t index = plan_.order()[next_submitted_];
       const Bucket &bucket = buckets_[static_cast<size_t>(index)];
       if (bucket.missing > 0) return;
-      reductions_.submit(index, bucket.data, goal());
+      reductions_.submit(index, {bucket.data, tensors_[static_cast<size_t>(plan_.bucket(index).params.front())].rows}, goal());
     }
   } catch (const std::bad_alloc &) {
     return;
@@ -213,7 +213,10 @@ Task Gradients::end_micro_step() {
   }
   ZERO_CO_AWAIT(reduce_rest());
   reductions_.end_micro_step();
-  for (Tensor &tensor : tensors_) tensor.written.clear();
+  for (Tensor &tensor : tensors_) {
+    tensor.written.clear();
+    unmark_rows(tensor);
+  }
   ++reduced_micro_steps_;
   accumulating_ = false;
   local_weight_ = 0;
@@ -299,7 +302,7 @@ Task Gradients::finish() {
   if (kind_ != MicroStep::reduce) co_return Status();
   reductions_.end_micro_step();
   next_submitted_ = 0;
-  for (const int64_t index : plan_.order()) reductions_.submit(index, nullptr, Reductions::Goal::finish);
+  for (const int64_t index : plan_.order()) reductions_.submit(index, {}, Reductions::Goal::finish);
   next_submitted_ = plan_.order().size();
   ZERO_CO_AWAIT(reduce_rest());
   co_return Status();
@@ -356,6 +359,7 @@ void Gradients::reset() {
   for (Tensor &tensor : tensors_) {
     tensor.written.clear();
     tensor.filled.clear();
+    unmark_rows(tensor);
   }
   started_ = false;
   accumulating_ = false;

@@ -18,7 +18,10 @@ Status Gradients::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acro
   alone_ = alone;
   tensors_.resize(plan_.params().size());
   buckets_.resize(plan_.buckets().size());
-  for (int64_t id = 0; id < params_.size(); ++id) holder(id).names.push_back(id);
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    holder(id).names.push_back(id);
+    if (by_rows(id) && params_[id].count > 0) holder(id).rows.resize(static_cast<size_t>(params_[id].shape[0]) + 1);
+  }
   std::vector<int64_t> sizes;
   for (const int64_t index : plan_.order()) {
     Bucket &bucket = buckets_[static_cast<size_t>(index)];
@@ -126,8 +129,17 @@ Status Gradients::ready(int64_t id, const void *grad, int64_t offset, int64_t co
   } else {
     take_in(id, grad != nullptr ? static_cast<const std::byte *>(grad) : within(bucket.data, id, offset, bucket.dtype), range);
   }
+  mark_rows(id, range);
+  return end_ready(id, range);
+}
+
+/// What was taken in counts as ready.
+Status Gradients::end_ready(int64_t id, Range range) {
+  Tensor &tensor = tensors_[static_cast<size_t>(id)];
+  const int64_t index = plan_.param(id).bucket;
+  Bucket &bucket = home(id);
   tensor.ready.add(range);
-  bucket.missing -= count;
+  bucket.missing -= range.count();
   if (tensor.ready.count() == params_[id].count && tensor.acquired) {
     tensor.acquired = false;
     --acquired_count_;

@@ -60,6 +60,9 @@ class Gradients {
   /// Where arenas lie on the host and `grad` on a device, or the reverse, it passes through `device`, whose stream `stream` is; otherwise
   /// `device` is nullptr.
   Status ready(int64_t id, const void *grad, int64_t offset, int64_t count, Device *device = nullptr, void *stream = nullptr);
+  /// All of a tensor's gradient: `count` rows of `values` with these numbers, added up in this order where a number comes again, and zeros
+  /// for all others.
+  Status ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count);
   Status set_weight(double weight);
 
   /// @name From one micro-step to the next: may it end, reduce what it is to reduce, begin one of the given kind
@@ -120,6 +123,7 @@ class Gradients {
     ReadyRanges written;         ///< what the memory that gradients are added up in holds of this step
     ReadyRanges filled;          ///< what was given in this step
     std::vector<int64_t> names;  ///< itself and those tied to it
+    std::vector<uint8_t> rows;   ///< given by rows: their RowMarks, with one for what lies behind them
   };
   struct Bucket {
     DType dtype = DType::f32;
@@ -169,6 +173,18 @@ class Gradients {
   Status bring(int64_t id, const std::byte *grad, Range range, Device &device, void *stream);
   void take_first(const Arrival &given);
   void add(const Arrival &given);
+  Status end_ready(int64_t id, Range range);
+  /// @}
+
+  /// @name Gradients that are given by rows (gradient_rows.cpp)
+  /// @{
+  bool by_rows(int64_t id) const { return params_[params_.holder(id)].options.by_rows; }
+  void mark_rows(int64_t id, Range range);
+  void unmark_rows(Tensor &tensor) const;
+  void take_rows(int64_t id, const int64_t *rows, const std::byte *values, int64_t count);
+  void add_zeros(const Arrival &whole, uint8_t mark) const;
+  void sort_rows(const int64_t *rows, int64_t count);
+  const std::byte *sum_of_row(const int64_t *rows, const std::byte *values, int64_t width, DType dtype, size_t *place);
   /// @}
 
   /// @name The library's side (gradient_buckets.cpp)
@@ -208,6 +224,8 @@ class Gradients {
   Arena local_;
   Arena brought_;  ///< on a device: a part of a gradient that came from the host
   std::atomic<int64_t> local_nbytes_{0};
+  std::vector<int64_t> row_order_;  ///< of the call that gives rows
+  std::vector<std::byte> row_sum_;  ///< of what one call gives of a row
   MemorySource source_{};
   std::shared_ptr<Group> group_;
   bool alone_ = false;

@@ -26,6 +26,7 @@ Status Reductions::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acr
   weight_bits_.resize(static_cast<size_t>(group_->size()));
   weights_.resize(weight_bits_.size());
   gathers_ = settings_.stage == 0;
+  row_sums_.open(source_);
   if (!settings_.replicas.sum_gradients()) return {};
   all_weight_bits_.resize(weight_bits_.size() * static_cast<size_t>(across_->size()));
   ZERO_TRY(open_codes());
@@ -93,6 +94,7 @@ void Reductions::stop() {
   replica_arena_.release();
   coded_.close();
   residuals_.close();
+  row_sums_.close();
 }
 
 Status Reductions::keep_sums() {
@@ -123,7 +125,7 @@ void Reductions::submit_task(int64_t bucket, Task task) {
 
 void Reductions::submit_weight(double weight) { submit_task(-1, exchange_weights(weight)); }
 
-void Reductions::submit(int64_t bucket, std::byte *contribution, Goal goal) {
+void Reductions::submit(int64_t bucket, Contribution contribution, Goal goal) {
   submit_task(bucket, reduce_bucket(bucket, contribution, goal));
 }
 
@@ -157,7 +159,7 @@ const float *Reductions::weights_of(DType contributions) const {
   return weighs_ && contributions != DType::f32 ? weights_.data() : nullptr;
 }
 
-Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal) {
+Task Reductions::reduce_bucket(int64_t index, Contribution contribution, Goal goal) {
   const TraceSpan span(trace_, "reduce bucket", Trace::Track::reductions, Trace::About::bucket, index);
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.grad(), index);
@@ -177,19 +179,25 @@ Task Reductions::reduce_bucket(int64_t index, std::byte *contribution, Goal goal
   co_return Status();
 }
 
-Task Reductions::sum_to_slot(int64_t index, const std::byte *contribution, bool *finite) {
+/// `call` lacks the contribution.
+Task Reductions::sum_over_ranks(int64_t index, Contribution contribution, ReduceScatter call) {
+  call.whole = contribution.data;
+  return row_sums_.reduces(index) ? row_sums_.sum(*group_, index, contribution.rows, call) : reduce_scatter(*group_, call);
+}
+
+Task Reductions::sum_to_slot(int64_t index, Contribution contribution, bool *finite) {
   const SlotPlace &place = slots_.place(slots_.grad(), index);
   std::byte *own = place.at(plan_.bucket(index).own.begin);
   const Cuts cuts = plan_.bucket_cuts(index);
-  ReduceScatter call{contribution, own, &cuts, place.dtype, ReduceOp::sum, divisor(), finite};
+  ReduceScatter call{nullptr, own, &cuts, place.dtype, ReduceOp::sum, divisor(), finite};
   call.weights = weights_of(place.dtype);
-  if (!sums_across_) co_return co_await reduce_scatter(*group_, call);
+  if (!sums_across_) co_return co_await sum_over_ranks(index, contribution, call);
   float *sum = place.dtype == DType::f32 ? reinterpret_cast<float *>(own) : replica_sum_;
   call.out = sum;
   call.divisor = 1;
   call.out_finite = nullptr;
   call.out_dtype = DType::f32;
-  ZERO_CO_AWAIT(reduce_scatter(*group_, call));
+  ZERO_CO_AWAIT(sum_over_ranks(index, contribution, call));
   co_return co_await sum_over_replicas(index, sum, finite);
 }
 
@@ -223,6 +231,7 @@ Task Reductions::sum_codes(int64_t index, float *sum, double divisor, bool *fini
 Task Reductions::gather_bucket(int64_t index) {
   const PlannedBucket &bucket = plan_.bucket(index);
   const SlotPlace &place = slots_.place(slots_.grad(), index);
+  if (row_sums_.reduces(index)) co_return co_await row_sums_.gather(*group_, index, place);
   const Cuts cuts = plan_.bucket_cuts(index);
   co_return co_await all_gather(*group_, place.at(bucket.own.begin), place.at(0), cuts, place.dtype);
 }
@@ -233,16 +242,16 @@ Task Reductions::gather() {
 }
 
 /// The sum over ranks of this micro-step arrives in fp32 and is added as a whole, so that it does not matter how buckets are cut.
-Task Reductions::add_to_sums(int64_t index, const std::byte *contribution) {
+Task Reductions::add_to_sums(int64_t index, Contribution contribution) {
   const PlannedBucket &bucket = plan_.bucket(index);
   const bool first = !summed_[static_cast<size_t>(index)];
   float *to = first ? sums_of(index) : arrived_;
   const DType dtype = slots_.place(slots_.grad(), index).dtype;
   const Cuts cuts = plan_.bucket_cuts(index);
-  ReduceScatter call{contribution, to, &cuts, dtype, ReduceOp::sum, 1, nullptr, DType::f32};
+  ReduceScatter call{nullptr, to, &cuts, dtype, ReduceOp::sum, 1, nullptr, DType::f32};
   call.what = kMicroSums;
   call.weights = weights_of(dtype);
-  ZERO_CO_AWAIT(reduce_scatter(*group_, call));
+  ZERO_CO_AWAIT(sum_over_ranks(index, contribution, call));
   bool finite = true;  // of the slot, in the end
   if (sums_across_ && coded_.codes()) {
     ZERO_CO_AWAIT(sum_codes(index, to, 1, &finite));
@@ -274,6 +283,7 @@ void Reductions::end_micro_step() {
 void Reductions::end_step() {
   end_micro_step();
   summed_.assign(summed_.size(), false);
+  row_sums_.end_step();
   finite_ = true;
   weight_sum_ = 0;
   squares_ = {};

@@ -8,6 +8,7 @@
 #include "engine/compute/step_kernels.h"
 #include "engine/config/settings.h"
 #include "engine/gradients/residuals.h"
+#include "engine/gradients/row_sums.h"
 #include "engine/layout/format.h"
 #include "engine/layout/plan.h"
 #include "engine/stats/trace.h"
@@ -34,8 +35,14 @@ class Reductions {
     finish,    ///< nothing is reduced any more: the sums are divided into the slot
   };
 
+  /// What a rank adds to a bucket's sum.
+  struct Contribution {
+    std::byte *data = nullptr;  ///< of the whole bucket
+    RowMarks rows = {};         ///< of buckets that are reduced by rows: those that data has
+  };
+
   Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, Trace &trace)
-      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), trace_(trace) {}
+      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), trace_(trace), row_sums_(plan) {}
 
   /// `across`: the ranks that have the same shard in other replicas; nullptr: there is one replica. `counted`, by bucket: its squares count
   /// towards the norm.
@@ -57,8 +64,8 @@ class Reductions {
 
   /// Every rank's weight of the gradients that follow; must come before their buckets.
   void submit_weight(double weight);
-  /// The bucket's contribution stays borrowed until the bucket has ended; nullptr with Goal::finish.
-  void submit(int64_t bucket, std::byte *contribution, Goal goal);
+  /// The bucket's contribution stays borrowed until the bucket has ended; empty with Goal::finish.
+  void submit(int64_t bucket, Contribution contribution, Goal goal);
 
   /// Every rank's cuts of all buckets go to all of them. Only while nothing is under way.
   Task gather();
@@ -103,14 +110,15 @@ class Reductions {
 
   void submit_task(int64_t bucket, Task task);
   double divisor() const;
-  Task sum_to_slot(int64_t index, const std::byte *contribution, bool *finite);
+  Task sum_over_ranks(int64_t index, Contribution contribution, ReduceScatter call);
+  Task sum_to_slot(int64_t index, Contribution contribution, bool *finite);
   Status open_codes();
   Task sum_codes(int64_t index, float *sum, double divisor, bool *finite);
   bool to_slot(int64_t index, const float *sum, double divisor) const;
   Task sum_over_replicas(int64_t index, float *sum, bool *finite);
   Task exchange_weights(double weight);
-  Task reduce_bucket(int64_t index, std::byte *contribution, Goal goal);
-  Task add_to_sums(int64_t index, const std::byte *contribution);
+  Task reduce_bucket(int64_t index, Contribution contribution, Goal goal);
+  Task add_to_sums(int64_t index, Contribution contribution);
   bool sums_to_slot(int64_t index) const;
   const float *weights_of(DType contributions) const;
   Task gather_bucket(int64_t index);
@@ -141,6 +149,7 @@ class Reductions {
   Arena replica_arena_;
   float *replica_sum_ = nullptr;  ///< of a cut's 16-bit gradients, on its way to other replicas
   CodedMean coded_;
+  RowSums row_sums_;
   std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: of this rank's cut, those that are not coded
   std::vector<uint8_t> all_lines_;                ///< of the largest cut
   bool in_full_ = false;

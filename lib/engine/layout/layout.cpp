@@ -106,10 +106,16 @@ double Layout::cost_of(int64_t id) const {
   return static_cast<double>(params_[id].count) * static_cast<double>(std::min(shape[0], shape[1]));
 }
 
+/// Less than a line is reduced with its neighbours: it would not begin on one.
+int64_t Layout::reduced_rows(const Param &param) {
+  return param.options.by_rows && !param.options.frozen && param.count >= kLine ? param.shape[0] : 0;
+}
+
 void Layout::make_plan(int64_t rank) {
   std::vector<TensorShape> tensors;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    tensors.push_back({params_[id].count, spaces_[static_cast<size_t>(id)], params_[id].options.tied_to, cost_of(id)});
+    tensors.push_back(
+        {params_[id].count, spaces_[static_cast<size_t>(id)], params_[id].options.tied_to, cost_of(id), reduced_rows(params_[id])});
   }
   std::vector<SpaceShape> spaces;
   for (const Format &format : formats_) {

@@ -69,6 +69,7 @@ std::string Param::text() const {
   if (options.set != 0) text += " set " + std::to_string(options.set);
   if (options.frozen) text += " frozen";
   if (options.replicated) text += " replicated";
+  if (options.by_rows) text += " by rows";
   if (tied()) text += " tied to " + std::to_string(options.tied_to);
   const Precision &precision = options.precision;
   if (precision.param != 0) text += std::string(" stored as ") + dtype_name(static_cast<DType>(precision.param));
@@ -100,6 +101,8 @@ Status Params::add(const char *name, int32_t dtype, const int64_t *shape, int64_
   ZERO_TRY(check_precision(shown.c_str(), type, options.precision));
   int64_t count = 0;
   ZERO_TRY(check_tensor_shape(shown.c_str(), shape, ndim, &count));
+  ZERO_CHECK(!options.by_rows || ndim > 0, ZERO_E_INVALID_ARGUMENT,
+             "%s: ZERO_KEY_ROWS is 1, but the shape has no dimension; the first one counts rows", shown.c_str());
   ZERO_TRY(check_tie(shown.c_str(), type, {shape, static_cast<size_t>(ndim)}, options));
   ZERO_CHECK(count <= kMostElements - element_count_, ZERO_E_INVALID_ARGUMENT, "%s: all parameters together have more than %s elements",
              shown.c_str(), bound_text(kMostElements).c_str());

@@ -22,6 +22,7 @@ struct ParamOptions {
   int64_t set = 0;
   bool frozen = false;
   bool replicated = false;  ///< every rank of the model group holds the same
+  bool by_rows = false;     ///< gradients are given and reduced by rows
   int64_t tied_to = -1;     ///< the parameter whose memory this one shares
   Precision precision;
 };
@@ -35,6 +36,8 @@ struct Param {
   std::string given_name;  ///< any bytes
 
   bool tied() const { return options.tied_to >= 0; }
+  /// Elements of a row, of which the first dimension counts the number. Only where there is one that is not 0.
+  int64_t row_width() const { return count / shape[0]; }
   /// "\"fc1.weight\" f32[10, 4]"
   std::string text() const;
 };

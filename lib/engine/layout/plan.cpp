@@ -36,12 +36,15 @@ void Plan::place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64
   PlannedParam &placed = params_[static_cast<size_t>(id)];
   const int64_t space = input.tensors[static_cast<size_t>(id)].space;
   const SpaceShape &shape = input.spaces[static_cast<size_t>(space)];
+  const int64_t rows = input.tensors[static_cast<size_t>(id)].rows;
   const bool passes = *open_bucket >= 0 && placed.flat.end - bucket(*open_bucket).flat.begin > shape.bucket_elements;
-  if (*open_bucket < 0 || ((passes || shape.whole_tensors) && begin % kLine == 0)) {
+  const bool by_rows = rows > 0 || (*open_bucket >= 0 && bucket(*open_bucket).rows.count > 0);
+  if (*open_bucket < 0 || ((passes || shape.whole_tensors || by_rows) && begin % kLine == 0)) {
     *open_bucket = bucket_count();
     PlannedBucket next;
     next.space = space;
     next.flat = {begin, begin};
+    if (rows > 0) next.rows = {rows, placed.flat.count() / rows};
     buckets_.push_back(std::move(next));
   }
   PlannedBucket &home = buckets_[static_cast<size_t>(*open_bucket)];
@@ -111,6 +114,10 @@ Cuts Plan::bucket_cuts(int64_t index) const {
   Cuts cuts(static_cast<size_t>(rank_count()));
   for (int64_t rank = 0; rank < rank_count(); ++rank) cuts[static_cast<size_t>(rank)] = bucket_cut(index, rank);
   return cuts;
+}
+
+bool Plan::any_rows() const {
+  return std::any_of(buckets_.begin(), buckets_.end(), [](const PlannedBucket &bucket) { return bucket.rows.count > 0; });
 }
 
 std::vector<uint8_t> Plan::shared_lines(int64_t index) const {

@@ -17,6 +17,7 @@ struct TensorShape {
   int64_t space = 0;
   int64_t tied_to = -1;  ///< the earlier tensor whose place this one shares
   double cost = 0;       ///< of its update, where tensors are not cut
+  int64_t rows = 0;      ///< by which it is reduced; 0: whole
 };
 
 /// A flat space: tensors that are stored alike, laid end to end.
@@ -40,6 +41,12 @@ struct PlannedParam {
   int64_t bucket = -1;  ///< -1 for a tensor without elements
 };
 
+/// The rows of a tensor that is reduced by them. It is the first of its bucket; smaller ones may share its last line.
+struct PlannedRows {
+  int64_t count = 0;  ///< 0: the bucket is reduced whole
+  int64_t width = 0;  ///< elements of each
+};
+
 struct PlannedBucket {
   int64_t space = 0;
   Range flat;                     ///< in its space; begins on a line; holds whole tensors
@@ -49,6 +56,7 @@ struct PlannedBucket {
   int64_t whole_owner = -1;       ///< the rank that owns all of it, where tensors are not cut; otherwise -1
   Range own;                      ///< this rank's cut, counted within the bucket
   std::vector<Range> gaps;        ///< elements of no tensor, counted within the bucket
+  PlannedRows rows = {};
 };
 
 /// A contiguous piece of a tensor in this rank's shard.
@@ -93,6 +101,7 @@ class Plan {
   /// Pieces of tensors that this rank owns, bucket by bucket.
   const std::vector<PlannedView> &views() const { return views_; }
 
+  bool any_rows() const;  ///< a bucket is reduced by rows
   int64_t element_count() const { return element_count_; }          ///< P: elements of all tensors
   int64_t own_element_count() const { return own_element_count_; }  ///< P_r: those that this rank owns
 

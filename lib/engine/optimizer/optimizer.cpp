@@ -12,14 +12,14 @@ namespace {
 constexpr int64_t kMostSets = 4096;
 constexpr bool is_outer_key(int32_t key) { return key == ZERO_KEY_OUTER_LR || key == ZERO_KEY_OUTER_MOMENTUM; }
 constexpr bool is_hyper_key(int32_t key) { return key >= 400 && key < 500 && !is_outer_key(key); }
-constexpr std::array<int32_t, 9> kParamKeys = {ZERO_KEY_SET,        ZERO_KEY_FROZEN,
-                                               ZERO_KEY_GRAD_DTYPE, ZERO_KEY_MASTER,
-                                               ZERO_KEY_REPLICATED, ZERO_KEY_FIRST_MOMENT_DTYPE,
-                                               ZERO_KEY_TIED_TO,    ZERO_KEY_SECOND_MOMENT_DTYPE,
-                                               ZERO_KEY_PARAM_DTYPE};
+constexpr std::array<int32_t, 10> kParamKeys = {ZERO_KEY_SET,         ZERO_KEY_FROZEN,
+                                                ZERO_KEY_GRAD_DTYPE,  ZERO_KEY_MASTER,
+                                                ZERO_KEY_REPLICATED,  ZERO_KEY_FIRST_MOMENT_DTYPE,
+                                                ZERO_KEY_TIED_TO,     ZERO_KEY_SECOND_MOMENT_DTYPE,
+                                                ZERO_KEY_PARAM_DTYPE, ZERO_KEY_ROWS};
 
 /// Of these, those that an optimizer's config does not set for all.
-constexpr std::array<int32_t, 4> kOneParamKeys = {ZERO_KEY_SET, ZERO_KEY_FROZEN, ZERO_KEY_REPLICATED, ZERO_KEY_TIED_TO};
+constexpr std::array<int32_t, 5> kOneParamKeys = {ZERO_KEY_SET, ZERO_KEY_FROZEN, ZERO_KEY_REPLICATED, ZERO_KEY_TIED_TO, ZERO_KEY_ROWS};
 
 /// No key may be set that `allowed` does not know.
 template <class Allowed>
@@ -129,7 +129,24 @@ Status Optimizer::read_options(const Config &config, const char *name, ParamOpti
                        "parameter sets (zero_optimizer_add_set)"));
   out->frozen = config.i64(ZERO_KEY_FROZEN) != 0;
   out->replicated = config.i64(ZERO_KEY_REPLICATED) != 0;
+  out->by_rows = config.i64(ZERO_KEY_ROWS) != 0;
   read_precision(config, &out->precision);
+  return out->by_rows ? check_rows(name) : Status();
+}
+
+/// What would have to know rows, and does not.
+Status Optimizer::check_rows(const char *name) const {
+  ZERO_CHECK(!settings_.on_device, ZERO_E_UNSUPPORTED,
+             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_TIER is ZERO_TIER_DEVICE, where gradients are reduced whole; set it to ZERO_TIER_HOST, or "
+             "give whole gradients",
+             name);
+  ZERO_CHECK(!settings_.replicas.any(), ZERO_E_UNSUPPORTED,
+             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_REPLICA_RANKS is set, and sums over replicas are of whole gradients; set one of the two",
+             name);
+  ZERO_CHECK(!settings_.leaves_unfilled, ZERO_E_UNSUPPORTED,
+             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, which leaves whole tensors untouched; set it to "
+             "ZERO_UNFILLED_ZERO, or give whole gradients",
+             name);
   return {};
 }
 

@@ -110,6 +110,7 @@ class Optimizer {
   /// @{
   Status grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate, void *stream = nullptr);
   Status grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream = nullptr);
+  Status grad_ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count);
   Status set_weight(double weight);
   Task micro_step(int32_t kind);
   Task step(zero_step_result *out, void *stream = nullptr);
@@ -213,6 +214,7 @@ class Optimizer {
   /// @name Registration and scalars (optimizer.cpp)
   /// @{
   Status read_options(const Config &config, const char *name, ParamOptions *out) const;
+  Status check_rows(const char *name) const;
   Status check_set(int64_t set) const;
   bool lacks_momentum(int64_t set) const;
   /// @}

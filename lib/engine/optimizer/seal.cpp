@@ -278,7 +278,7 @@ void Optimizer::plan_ways() {
   const bool few = ranks() <= static_cast<int64_t>(kernels::kMostSources);
   const bool late = replicates_ && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap &&
                     (!settings_.grad_norm || line_up_.is_open()) && settings_.divisor != ZERO_DIVISOR_WEIGHTS &&
-                    !settings_.replicas.sum_gradients();
+                    !settings_.replicas.sum_gradients() && !plan_.any_rows();
   gradients_.sum_late(late, !settings_.grad_norm);
   if (!replicates_) return;
   gradients_.leave_cuts();

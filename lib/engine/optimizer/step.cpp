@@ -79,6 +79,18 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   return lasting(std::move(status));
 }
 
+Status Optimizer::grad_ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count) {
+  ZERO_TRY(check_call("zero_optimizer_grad_ready_rows", Phase::running, Phase::running));
+  ZERO_TRY(params_.check_id(id));
+  ZERO_TRY(check_trains(id));
+  ZERO_TRY(check_taken_over());
+  if (count > 0) ZERO_TRY(check_host_memory(rows, "rows"));
+  if (count > 0) ZERO_TRY(check_host_memory(values, "values"));
+  groups_.take_deadline();
+  const TraceSpan span(trace_, "grad_ready_rows", Trace::Track::gradients, Trace::About::param, id);
+  return lasting(gradients_.ready_rows(id, rows, values, count));
+}
+
 Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream), Caller::step); }
 Task Optimizer::reduce(zero_step_result *out, void *stream) {
   return run(in_order(reduce_body("zero_optimizer_reduce", out, true), stream), Caller::reduce);

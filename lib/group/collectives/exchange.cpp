@@ -81,9 +81,10 @@ Task all_to_all_rounds(Group &group, const void *send, void *recv, int64_t count
 
 }  // namespace
 
-Task exchange(Group &group, std::span<const Offer> offers, std::span<const Receive> receives) {
+Task exchange(Group &group, std::span<const Offer> offers, std::span<const Receive> receives, uint64_t what) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
+  fingerprint.detail = what;
   return group.collective(fingerprint, exchange_rounds(group, offers, receives));
 }
 
