@@ -2,6 +2,7 @@ package zero
 
 import (
 	"context"
+	"fmt"
 
 	"example.org/libzero/bindings/go/internal/czero"
 )
@@ -71,5 +72,22 @@ func GiveGrad[T Element](ctx context.Context, o *Optimizer, id, offset int, grad
 	}
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
 		return czero.Zero_optimizer_grad_ready(raw, int64(id), placeOf(grad), int64(offset), int64(len(grad)), nil)
+	})
+}
+
+// GiveGradRows gives the whole gradient of a parameter with KeyRows by rows: values has one row after the other for each number in rows. Others
+// are zero, and a row that is given several times is added up.
+func GiveGradRows[T Element](ctx context.Context, o *Optimizer, id int, rows []int, values []T) error {
+	param := o.param(id)
+	if err := checkElement[T]("the gradient of parameter", id, param.grad); err != nil {
+		return err
+	}
+	if expected := len(rows) * param.width; len(values) != expected {
+		text := fmt.Sprintf("%d elements are given, but %d rows of parameter %d have %d", len(values), len(rows), id, expected)
+		return wrap(&czero.Failure{Code: int32(ErrInvalidArgument), Text: text})
+	}
+	numbers := toInt64s(rows)
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_grad_ready_rows(raw, int64(id), (*int64)(addressOf(numbers)), addressOf(values), int64(len(rows)), nil)
 	})
 }

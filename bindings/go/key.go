@@ -80,6 +80,7 @@ const (
 	KeySecondMomentDType = Key(czero.ZERO_KEY_SECOND_MOMENT_DTYPE) // i64, a DType
 	KeyReplicated        = Key(czero.ZERO_KEY_REPLICATED)          // i64
 	KeyTiedTo            = Key(czero.ZERO_KEY_TIED_TO)             // i64, the id of another parameter
+	KeyRows              = Key(czero.ZERO_KEY_ROWS)                // i64, 1: gradients are given by rows (GiveGradRows)
 	KeyParamDType        = Key(czero.ZERO_KEY_PARAM_DTYPE)         // i64, a DType
 )
 

@@ -25,6 +25,7 @@ type Optimizer struct {
 type layout struct {
 	dtype, grad DType
 	count       int
+	width       int        // elements with the same first index
 	slots       []SlotInfo // of a parameter, when somebody has asked
 }
 
@@ -80,12 +81,20 @@ func (o *Optimizer) AddParam(name string, dtype DType, shape []int, config *Conf
 			if failure == nil {
 				o.layouts.Lock()
 				defer o.layouts.Unlock()
-				o.params = append(o.params, layout{dtype: dtype, grad: o.gradOf(dtype, config.known()), count: countOf(shape)})
+				o.params = append(o.params, layout{dtype: dtype, grad: o.gradOf(dtype, config.known()), count: countOf(shape), width: widthOf(shape)})
 			}
 			return failure
 		})
 	})
 	return int(id), err
+}
+
+// widthOf returns the elements of a row.
+func widthOf(shape []int) int {
+	if len(shape) == 0 {
+		return 1
+	}
+	return countOf(shape[1:])
 }
 
 // gradOf returns the dtype of the gradient of a parameter that is about to be added.

@@ -330,6 +330,16 @@ ZERO_ARRAY(void *dst, int64_t dst_count, 1)
 }
 %typemap(freearg) const void *grad "PyBuffer_Release(&view$argnum);"
 
+/* Rows of a gradient: their numbers, of i64, and their values stand for one count. */
+%typemap(in) const void *values = const void *grad;
+%typemap(freearg) const void *values = const void *grad;
+%typemap(in) const int64_t *rows (Py_buffer view = no_buffer) {
+  if (!take_elements($input, 0, &view)) SWIG_fail;
+  $1 = (int64_t *)view.buf;
+}
+%typemap(argout) const int64_t *rows ""
+%typemap(freearg) const int64_t *rows "PyBuffer_Release(&view$argnum);"
+
 %define ZERO_INTEGERS(pointer, length)
 %typemap(in) (pointer, length) (int64_t *items = NULL) {
   if (!take_integers($input, &items, &$2)) SWIG_fail;

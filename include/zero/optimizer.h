@@ -711,8 +711,8 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
  *
  * - Results have the bits of a whole gradient with the same rows, in all stages and algorithms:
  *   moments and weight decay change untouched rows too.
- * - Only given rows travel in reductions, each as its elements and a number of 8 bytes. In stage 0
- *   the sums travel likewise. Rows of ranks that gave different ones are joined.
+ * - Only given rows travel in reductions, each as its elements and a number of 8 bytes, to the rank
+ *   that owns them (Renggli et al., "SparCML", 2019). In stage 0 the sums travel likewise.
  * - Each rank gives what rows it has, perhaps none, and calls this function once per micro-step. A
  *   rank that gives no gradient contributes zeros. zero_optimizer_grad_ready() may be called
  *   instead, on some ranks too: the rows of the range it gives then travel.
@@ -720,7 +720,8 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
  * - The tensor is a bucket of its own. Tensors of fewer than 256 elements are reduced whole.
  * - Memory: that of a whole gradient, a byte per row, and ZERO_MEMORY_WORKSPACE for rows on their
  *   way. The workspace grows with the rows of a step, up to twice the bytes that the rank sends and
- *   receives for the tensor; ZERO_KEY_MEMORY_LIMIT does not count it.
+ *   receives for the tensor. It comes from the system, not from a memory hook, and
+ *   ZERO_KEY_MEMORY_LIMIT does not count it.
  *
  * zero_optimizer_add_param() returns ZERO_E_UNSUPPORTED for ZERO_KEY_ROWS with ZERO_TIER_DEVICE,
  * ZERO_KEY_REPLICA_RANKS or ZERO_UNFILLED_UNTOUCHED.

@@ -97,6 +97,14 @@ void add_value_rows(Rows &rows) {
          return std::vector<Bad>{{0, ZERO_E_STATE, "acquire"}};
        },
        offset(), elements(), stream()});
+  // The bench's parameter is not given by rows, so that a call with good arguments is refused too.
+  static const int64_t row[1] = {0};
+  add(rows, "zero_optimizer_grad_ready_rows", zero_optimizer_grad_ready_rows,
+      [](Bench &b) {
+        return std::tuple<zero_optimizer *, int64_t, const int64_t *, const void *, int64_t, void *>(b.world.running, 0, row, b.data, 1,
+                                                                                                     nullptr);
+      },
+      {optimizer_handle(), id(), address("rows"), address("values"), values({-1, INT64_MAX, INT64_MIN}), stream()});
   add(rows, "zero_optimizer_view_count", zero_optimizer_view_count,
       [](Bench &b) { return std::tuple<const zero_optimizer *, int64_t *>(b.world.running, &b.outputs.memory.integers[0]); },
       {optimizer_handle(), address("out_count")});

@@ -261,6 +261,47 @@ static void module_buffer(struct rank *self) {
   model_release(&model);
 }
 
+enum { kRows = 40, kWidth = 10 };
+
+/// A table of which gradients are given by rows, sealed and begun with zeros.
+static zero_optimizer *table_create(struct rank *self) {
+  const int64_t shape[] = {kRows, kWidth};
+  zero_config *config = model_config(1), *by_rows;
+  zero_optimizer *optimizer;
+  int64_t id;
+  must(zero_config_create(&by_rows));
+  must(zero_config_set_i64(by_rows, ZERO_KEY_ROWS, 1));
+  must(zero_optimizer_create(self->group, config, &optimizer));
+  must(zero_optimizer_add_param(optimizer, by_rows, "t", ZERO_DTYPE_F32, shape, 2, &id));
+  zero_config_release(config);
+  zero_config_release(by_rows);
+  must(zero_optimizer_seal(optimizer));
+  must(zero_optimizer_begin(optimizer, ZERO_SOURCE_LOCAL));
+  return optimizer;
+}
+
+static void rows(struct rank *self) {
+  zero_optimizer *optimizer = table_create(self);
+  const int64_t given[] = {self->id, 7, self->id};
+  float values[3 * kWidth], table[kRows * kWidth];
+  const int64_t count = self->id == 0 ? kRows * kWidth : 0;
+  values_fill(values, ZERO_DTYPE_F32, 3 * kWidth, self->id);
+  must(zero_optimizer_grad_ready_rows(optimizer, 0, given, values, 3, NULL));
+  must(zero_optimizer_step(optimizer, NULL, NULL));
+  must(zero_optimizer_read(optimizer, 0, ZERO_SLOT_PARAM, 0, table, count, NULL));
+  if (count > 0) text_add_hash(&self->text, table, sizeof table);
+  zero_optimizer_release(optimizer);
+}
+
+static void rows_error(struct rank *self) {
+  zero_optimizer *optimizer = table_create(self);
+  const int64_t given[] = {kRows};
+  float values[kWidth];
+  values_fill(values, ZERO_DTYPE_F32, kWidth, 0);
+  text_add_error(&self->text, zero_optimizer_grad_ready_rows(optimizer, 0, given, values, 1, NULL));
+  zero_optimizer_release(optimizer);
+}
+
 static void run_all(const struct training *trainings, size_t count) {
   for (size_t i = 0; i < count; i++) ranks_run(trainings[i].name, 3, train, &trainings[i]);
 }
@@ -295,6 +336,8 @@ void optimizer_scenarios(void) {
       {.name = "describe", .stage = 1, .say = say_described},
   };
   run_all(first, sizeof first / sizeof *first);
+  ranks_run("rows", 3, rows, NULL);
+  ranks_run("rows-error", 1, rows_error, NULL);
   ranks_run("module-buffer", 3, module_buffer, NULL);
   run_all(rest, sizeof rest / sizeof *rest);
 }

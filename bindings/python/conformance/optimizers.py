@@ -3,12 +3,12 @@
 import functools
 
 import numpy as np
-from libzero import Divisor, Dtype, Initialiser, Key, Memory, MicroStep, Operation, Slot, Source, Sync
+from libzero import Config, Divisor, Dtype, Initialiser, Key, Memory, MicroStep, Operation, Optimizer, Slot, Source, Sync
 
 import ranks
 from model import B, COUNTS, W, Model
 from values import values
-from words import double, hash_of
+from words import double, error_of, hash_of
 
 STEPS = 5
 SKIPPED_STEP = 2
@@ -167,6 +167,30 @@ def _module_buffer(group):
         return hash_of(data)
 
 
+def _table(group):
+    """A table of which gradients are given by rows, begun with zeros."""
+    with Config(stage=1, bucket_bytes=1024) as config, Config(rows=1) as by_rows:
+        optimizer = Optimizer(group, config)
+        optimizer.add_param("t", (40, 10), config=by_rows)
+    optimizer.seal()
+    optimizer.begin(Source.LOCAL)
+    return optimizer
+
+
+def _rows(group):
+    with _table(group) as optimizer:
+        optimizer.grad_ready_rows(0, [group.rank, 7, group.rank], values(30, group.rank))
+        optimizer.step()
+        out = np.empty(400, np.float32) if group.rank == 0 else None
+        optimizer.read(0, out)
+        return None if out is None else hash_of(out)
+
+
+def _rows_error(group):
+    with _table(group) as optimizer:
+        return error_of(optimizer.grad_ready_rows, 0, [40], values(10, 0))
+
+
 def scenarios():
     for stage in range(4):
         yield f"train-stage{stage}", _training(stage=stage)
@@ -188,6 +212,8 @@ def scenarios():
     yield "scalars", _training(say=_say_scalars)
     yield "moments", _training(say=_say_moments)
     yield "init-normal", _training(begin=_init_normal, step=_no_step)
+    yield "rows", ranks.on(3, _rows)
+    yield "rows-error", ranks.on(1, _rows_error)
     yield "module-buffer", ranks.on(3, _module_buffer)
     yield "verify", _training(say=_say_verified)
     yield "traffic", _training(say=_say_traffic, overlap=0)

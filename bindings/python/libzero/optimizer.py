@@ -180,6 +180,19 @@ class Optimizer(Owner):
             count = known.count - offset
         zero.zero_optimizer_grad_ready(self.native, param, grad, offset, count)
 
+    def grad_ready_rows(self, param: int, rows, values) -> None:
+        """Gives the whole gradient by rows, of a parameter with Key.ROWS: `values` has one for each number in `rows`; others are zero.
+
+        A row that is given several times is added up.
+        """
+        known = self._known(param)
+        numbers = np.ascontiguousarray(rows, np.int64).ravel()
+        values = elements.typed(values, known.grad_dtype, "the gradient of", known.name)
+        expected = numbers.size * math.prod(known.shape[1:])
+        if values.size != expected:
+            raise ValueError(f"values has {values.size} elements, but {numbers.size} rows of {known.name} have {expected}")
+        zero.zero_optimizer_grad_ready_rows(self.native, param, numbers, values, numbers.size)
+
     def set_weight(self, weight: float) -> None:
         """This rank's weight of the step under way, or behind micro_step() of that micro-step; only with Divisor.WEIGHTS."""
         zero.zero_optimizer_set_weight(self.native, weight)

@@ -251,6 +251,9 @@ def zero_optimizer_grad_acquire(optimizer, id):
 def zero_optimizer_grad_ready(optimizer, id, grad, offset, count):
     return _zero.zero_optimizer_grad_ready(optimizer, id, grad, offset, count)
 
+def zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count):
+    return _zero.zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count)
+
 def zero_optimizer_set_weight(optimizer, weight):
     return _zero.zero_optimizer_set_weight(optimizer, weight)
 

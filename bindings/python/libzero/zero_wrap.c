@@ -5640,6 +5640,55 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_grad_ready_rows(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  int64_t arg2 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  void *arg4 = (void *) 0 ;
+  int64_t arg5 ;
+  void *arg6 = (void *) 0 ;
+  Py_buffer view3 = no_buffer ;
+  Py_buffer view4 = no_buffer ;
+  PyObject *swig_obj[5] ;
+  int32_t result;
+  
+  arg6 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_ready_rows", 5, 5, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
+  {
+    if (!take_elements(swig_obj[2], 0, &view3)) SWIG_fail;
+    arg3 = (int64_t *)view3.buf;
+  }
+  {
+    if (!take_elements(swig_obj[3], 0, &view4)) SWIG_fail;
+    arg4 = view4.buf;
+  }
+  if (!take_i64(swig_obj[4], &arg5)) SWIG_fail;
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_grad_ready_rows(arg1,arg2,(int64_t const *)arg3,(void const *)arg4,arg5,arg6);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  
+  PyBuffer_Release(&view3);
+  PyBuffer_Release(&view4);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view3);
+  PyBuffer_Release(&view4);
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_optimizer_set_weight(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -8223,6 +8272,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_param_release", _wrap_zero_optimizer_param_release, METH_VARARGS, NULL},
 	 { "zero_optimizer_grad_acquire", _wrap_zero_optimizer_grad_acquire, METH_VARARGS, NULL},
 	 { "zero_optimizer_grad_ready", _wrap_zero_optimizer_grad_ready, METH_VARARGS, NULL},
+	 { "zero_optimizer_grad_ready_rows", _wrap_zero_optimizer_grad_ready_rows, METH_VARARGS, NULL},
 	 { "zero_optimizer_set_weight", _wrap_zero_optimizer_set_weight, METH_VARARGS, NULL},
 	 { "zero_optimizer_micro_step", _wrap_zero_optimizer_micro_step, METH_VARARGS, NULL},
 	 { "zero_optimizer_step", _wrap_zero_optimizer_step, METH_VARARGS, NULL},

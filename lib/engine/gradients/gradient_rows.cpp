@@ -74,8 +74,7 @@ void Gradients::take_rows(int64_t id, const int64_t *rows, const std::byte *valu
 void Gradients::sort_rows(const int64_t *rows, int64_t count) {
   row_order_.resize(static_cast<size_t>(count));
   std::iota(row_order_.begin(), row_order_.end(), 0);
-  std::sort(row_order_.begin(), row_order_.end(),
-            [rows](int64_t a, int64_t b) { return rows[a] != rows[b] ? rows[a] < rows[b] : a < b; });
+  std::sort(row_order_.begin(), row_order_.end(), [rows](int64_t a, int64_t b) { return rows[a] != rows[b] ? rows[a] < rows[b] : a < b; });
 }
 
 /// The sum of all that row_order_ has of a row from *place on, which becomes the place of the next row.

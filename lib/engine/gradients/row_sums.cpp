@@ -1,5 +1,5 @@
-/// @file Packets of rows between ranks. Each rank sends every owner the rows that it was given of the owner's cut; the owner sums them in the
-/// fixed tree, with zeros for ranks that lack a row. Renggli et al., "SparCML", 2019, describe the form with dense results.
+/// @file Packets of rows between ranks. Each rank sends every owner the rows that it was given of the owner's cut; the owner sums them in
+/// the fixed tree, with zeros for ranks that lack a row. The form is that of Renggli et al., "SparCML", 2019.
 #include "engine/gradients/row_sums.h"
 
 #include <algorithm>
@@ -15,10 +15,14 @@ constexpr int64_t kToldNbytes = sizeof(int64_t);  ///< the size of a packet
 uint64_t number_of(int64_t bucket, uint64_t what) { return 4 * static_cast<uint64_t>(bucket) + what; }
 constexpr uint64_t kGathers = 2;
 
+/// Packets take memory on the progress thread, where no caller's hook may run.
+constexpr AllocatorHook kNoHook{};
+
 }  // namespace
 
 void RowSums::open(const MemorySource &source) {
   source_ = source;
+  source_.hook = &kNoHook;
   summed_.resize(plan_.buckets().size());
   for (int64_t bucket = 0; bucket < plan_.bucket_count(); ++bucket) {
     if (!reduces(bucket)) continue;

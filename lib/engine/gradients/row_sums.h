@@ -32,7 +32,8 @@ class RowSums {
   void close();
   bool reduces(int64_t bucket) const { return plan_.bucket(bucket).rows.count > 0; }
 
-  /// What reduce_scatter of the bucket's contributions does, with the same bits. `call` is as there; rows of `given` that are 0 are not read.
+  /// What reduce_scatter of the bucket's contributions does, with the same bits. `call` is as there; rows of `given` that are 0 are not
+  /// read.
   Task sum(Group &group, int64_t bucket, RowMarks given, ReduceScatter call);
   /// What all_gather of the bucket's sums in that slot does: rows of all sums of this step travel, all others become zero.
   Task gather(Group &group, int64_t bucket, const SlotPlace &place);

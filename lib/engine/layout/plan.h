@@ -101,7 +101,7 @@ class Plan {
   /// Pieces of tensors that this rank owns, bucket by bucket.
   const std::vector<PlannedView> &views() const { return views_; }
 
-  bool any_rows() const;  ///< a bucket is reduced by rows
+  bool any_rows() const;                                            ///< a bucket is reduced by rows
   int64_t element_count() const { return element_count_; }          ///< P: elements of all tensors
   int64_t own_element_count() const { return own_element_count_; }  ///< P_r: those that this rank owns
 

@@ -171,6 +171,11 @@ void Optimizer::describe_plan(std::string &text) const {
   add_line(text, "buckets: %lld of at most %lld bytes%s (a larger tensor is one alone), in %s", lld(plan_.bucket_count()),
            lld(layout_.bucket_nbytes()), settings_.bucket_nbytes == 0 ? ", chosen by the memory formula" : "",
            count_text(static_cast<int64_t>(layout_.formats().size()), "flat space").c_str());
+  const auto by_rows = [](const PlannedBucket &bucket) { return bucket.rows.count > 0; };
+  if (plan_.any_rows() && !alone()) {
+    add_line(text, "by rows: gradients of %s; rows that no rank gives do not travel",
+             count_text(std::count_if(plan_.buckets().begin(), plan_.buckets().end(), by_rows), "tensor").c_str());
+  }
   if (settings_.stage == 3 && settings_.overlaps_in(*groups_.gather())) {
     add_line(text, "gathered ahead: at most %lld bytes%s", lld(gathers_.most_ahead_nbytes()),
              settings_.prefetch_follows ? ", chosen by the memory formula" : "");

@@ -136,10 +136,11 @@ Status Optimizer::read_options(const Config &config, const char *name, ParamOpti
 
 /// What would have to know rows, and does not.
 Status Optimizer::check_rows(const char *name) const {
-  ZERO_CHECK(!settings_.on_device, ZERO_E_UNSUPPORTED,
-             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_TIER is ZERO_TIER_DEVICE, where gradients are reduced whole; set it to ZERO_TIER_HOST, or "
-             "give whole gradients",
-             name);
+  ZERO_CHECK(
+      !settings_.on_device, ZERO_E_UNSUPPORTED,
+      "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_TIER is ZERO_TIER_DEVICE, where gradients are reduced whole; set it to ZERO_TIER_HOST, or "
+      "give whole gradients",
+      name);
   ZERO_CHECK(!settings_.replicas.any(), ZERO_E_UNSUPPORTED,
              "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_REPLICA_RANKS is set, and sums over replicas are of whole gradients; set one of the two",
              name);

@@ -86,8 +86,8 @@ Status Optimizer::find_memory(const void *memory, const char *argument, bool *ou
 Status Optimizer::check_host_memory(const void *memory, const char *argument) const {
   bool on_device = false;
   ZERO_TRY(find_memory(memory, argument, &on_device));
-  ZERO_CHECK(!on_device, ZERO_E_UNSUPPORTED, "%s is memory of device %lld, but must be memory of the host here",
-             argument, lld(device_->index()));
+  ZERO_CHECK(!on_device, ZERO_E_UNSUPPORTED, "%s is memory of device %lld, but must be memory of the host here", argument,
+             lld(device_->index()));
   return {};
 }
 

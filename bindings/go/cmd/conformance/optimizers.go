@@ -70,6 +70,8 @@ func optimizerScenarios() {
 	usual[float32]("scalars", 1).withSay(sayScalars).run()
 	usual[float32]("moments", 1).withSay(sayMoments).run()
 	training[float32]{"init-normal", 1, nil, initNormal, func(*model[float32], int) {}, (*model[float32]).sayResult}.run()
+	runRanks("rows", 3, rows)
+	runRanks("rows-error", 1, rowsError)
 	runRanks("module-buffer", 3, moduleBuffer)
 	usual[float32]("verify", 1).withSay(sayVerified).run()
 	usual[float32]("traffic", 1, zero.Int(zero.KeyOverlap, 0)).withSay(sayTraffic).run()
@@ -229,6 +231,39 @@ func moduleBuffer(r *rank) {
 	fill(data, r.id)
 	check(m.optimizer.SyncModuleBuffers(background))
 	addHash(&r.line, data)
+}
+
+// newTable makes an optimizer of a table of which gradients are given by rows, begun with zeros.
+func newTable(r *rank) *zero.Optimizer {
+	config, byRows := configOf(1), must(zero.NewConfig(zero.Int(zero.KeyRows, 1)))
+	defer config.Close()
+	defer byRows.Close()
+	optimizer := must(zero.NewOptimizer(r.group, config))
+	must(optimizer.AddParam("t", zero.DTypeF32, []int{40, 10}, byRows))
+	check(optimizer.Seal(background))
+	check(optimizer.Begin(background, zero.SourceLocal))
+	return optimizer
+}
+
+func rows(r *rank) {
+	optimizer := newTable(r)
+	defer optimizer.Close()
+	check(zero.GiveGradRows(background, optimizer, 0, []int{r.id, 7, r.id}, values[float32](30, r.id)))
+	must(optimizer.Step(background))
+	var table []float32
+	if r.id == 0 {
+		table = make([]float32, 400)
+	}
+	check(zero.ReadSlot(background, optimizer, 0, zero.SlotParam, 0, table))
+	if r.id == 0 {
+		addHash(&r.line, table)
+	}
+}
+
+func rowsError(r *rank) {
+	optimizer := newTable(r)
+	defer optimizer.Close()
+	r.addError(zero.GiveGradRows(background, optimizer, 0, []int{40}, values[float32](10, 0)))
 }
 
 func sayVerified(m *model[float32]) {

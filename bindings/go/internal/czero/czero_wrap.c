@@ -1522,6 +1522,29 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
+_gostring_ _wrap_zero_optimizer_grad_ready_rows_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2, void *_swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  int64_t arg2 ;
+  int64_t *arg3 = (int64_t *) 0 ;
+  void *arg4 = (void *) 0 ;
+  int64_t arg5 ;
+  void *arg6 = (void *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t *)_swig_go_2; 
+  arg4 = (void *)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (void *)_swig_go_5; 
+  
+  result = zero_optimizer_grad_ready_rows(arg1,arg2,(int64_t const *)arg3,(void const *)arg4,arg5,arg6);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;

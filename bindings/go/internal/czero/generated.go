@@ -112,6 +112,7 @@ const (
 	ZERO_KEY_REPLICATED               int32 = 356
 	ZERO_KEY_TIED_TO                  int32 = 357
 	ZERO_KEY_PARAM_DTYPE              int32 = 358
+	ZERO_KEY_ROWS                     int32 = 359
 	ZERO_KEY_LR                       int32 = 400
 	ZERO_KEY_MOMENTUM                 int32 = 401
 	ZERO_KEY_DAMPENING                int32 = 402
@@ -562,6 +563,7 @@ var Constants = []struct {
 	{"ZERO_KEY_REPLICATED", int64(ZERO_KEY_REPLICATED)},
 	{"ZERO_KEY_TIED_TO", int64(ZERO_KEY_TIED_TO)},
 	{"ZERO_KEY_PARAM_DTYPE", int64(ZERO_KEY_PARAM_DTYPE)},
+	{"ZERO_KEY_ROWS", int64(ZERO_KEY_ROWS)},
 	{"ZERO_KEY_LR", int64(ZERO_KEY_LR)},
 	{"ZERO_KEY_MOMENTUM", int64(ZERO_KEY_MOMENTUM)},
 	{"ZERO_KEY_DAMPENING", int64(ZERO_KEY_DAMPENING)},

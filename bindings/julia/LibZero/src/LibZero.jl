@@ -30,7 +30,7 @@ export all_gather!, all_reduce!, all_to_all!, bcast!, gather!, recv!, reduce!, r
 export acquire, acquire!, release, shard, shard_range
 export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!
 export begin!, init_param!, module_buffer, seal!, sync_module_buffers!
-export apply!, grad_acquire, grad_ready, micro_step!, set_weight!, step!, sync!
+export apply!, grad_acquire, grad_ready, grad_ready_rows, micro_step!, set_weight!, step!, sync!
 export load!, rename!, request_stop, resume!, save, save_async, skipped
 export slots, verify, views
 export Save, differences, export_params, list_saves, progress, prunable_saves, remove_save

@@ -103,6 +103,7 @@ const ZERO_KEY_SECOND_MOMENT_DTYPE = Int32(355)
 const ZERO_KEY_REPLICATED = Int32(356)
 const ZERO_KEY_TIED_TO = Int32(357)
 const ZERO_KEY_PARAM_DTYPE = Int32(358)
+const ZERO_KEY_ROWS = Int32(359)
 const ZERO_KEY_LR = Int32(400)
 const ZERO_KEY_MOMENTUM = Int32(401)
 const ZERO_KEY_DAMPENING = Int32(402)
@@ -364,6 +365,7 @@ const KEY = Enumeration("key", [
     :replicated => ZERO_KEY_REPLICATED,
     :tied_to => ZERO_KEY_TIED_TO,
     :param_dtype => ZERO_KEY_PARAM_DTYPE,
+    :rows => ZERO_KEY_ROWS,
     :lr => ZERO_KEY_LR,
     :momentum => ZERO_KEY_MOMENTUM,
     :dampening => ZERO_KEY_DAMPENING,
@@ -752,6 +754,7 @@ mutable struct Functions
     zero_optimizer_param_release::Ptr{Cvoid}
     zero_optimizer_grad_acquire::Ptr{Cvoid}
     zero_optimizer_grad_ready::Ptr{Cvoid}
+    zero_optimizer_grad_ready_rows::Ptr{Cvoid}
     zero_optimizer_set_weight::Ptr{Cvoid}
     zero_optimizer_micro_step::Ptr{Cvoid}
     zero_optimizer_micro_step_async::Ptr{Cvoid}
@@ -846,7 +849,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 192)...)
+    Functions() = new(ntuple(_ -> C_NULL, 193)...)
 end
 const libzero = Functions()
 
@@ -1300,6 +1303,12 @@ end
 function zero_optimizer_grad_ready(optimizer, id, grad, offset, count, stream = C_NULL)
     check(ccall(entry(libzero.zero_optimizer_grad_ready), Int32, (Handle, Int64, Ptr{Cvoid}, Int64, Int64, Ptr{Cvoid}),
           optimizer, id, grad, offset, count, stream))
+    return nothing
+end
+
+function zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count, stream = C_NULL)
+    check(ccall(entry(libzero.zero_optimizer_grad_ready_rows), Int32, (Handle, Int64, Ptr{Int64}, Ptr{Cvoid}, Int64, Ptr{Cvoid}),
+          optimizer, id, rows, values, count, stream))
     return nothing
 end
 
@@ -1873,6 +1882,7 @@ const CONSTANTS = [
     "ZERO_KEY_REPLICATED" => Int64(ZERO_KEY_REPLICATED),
     "ZERO_KEY_TIED_TO" => Int64(ZERO_KEY_TIED_TO),
     "ZERO_KEY_PARAM_DTYPE" => Int64(ZERO_KEY_PARAM_DTYPE),
+    "ZERO_KEY_ROWS" => Int64(ZERO_KEY_ROWS),
     "ZERO_KEY_LR" => Int64(ZERO_KEY_LR),
     "ZERO_KEY_MOMENTUM" => Int64(ZERO_KEY_MOMENTUM),
     "ZERO_KEY_DAMPENING" => Int64(ZERO_KEY_DAMPENING),

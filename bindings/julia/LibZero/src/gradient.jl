@@ -46,6 +46,23 @@ function grad_ready(optimizer::Optimizer, param::Parameter{T,N,G}, grad::Abstrac
     GC.@preserve grad zero_optimizer_grad_ready(optimizer, number, address_of(grad), first - 1, length(grad))
 end
 
+"""
+    grad_ready_rows(optimizer, param, rows, values)
+
+Gives the whole gradient of a tensor with `rows = 1` by the slices along its last dimension, which libzero sees as its first: `values` has one
+after the other for each of the numbers `rows`, from 1 on. Others are zero, and one that is given several times is added up.
+"""
+function grad_ready_rows(optimizer::Optimizer, param::Parameter{T,N,G}, rows::AbstractVector{<:Integer}, values::AbstractArray) where {T,N,G}
+    number, of = id(optimizer, param), ("the gradient of ", name_in(optimizer, param))
+    check_eltype(G, values, of...)
+    expected = length(rows) * prod(param.dims[1:end-1])
+    length(values) == expected ||
+        throw(DimensionMismatch("$(length(values)) elements are given, but $(length(rows)) slices of $(name_in(optimizer, param)) have $expected"))
+    let_ranks_catch_up(optimizer)
+    numbers = collect(Int64, rows) .- 1
+    GC.@preserve values zero_optimizer_grad_ready_rows(optimizer, number, numbers, address_of(values), length(rows))
+end
+
 "A rank that ran ahead would find no free bucket, and keep the others on its thread from giving theirs."
 let_ranks_catch_up(optimizer::Optimizer) = optimizer.alone ? nothing : yield()
 

@@ -168,6 +168,7 @@ pub const ZERO_KEY_SECOND_MOMENT_DTYPE: i32 = 355;
 pub const ZERO_KEY_REPLICATED: i32 = 356;
 pub const ZERO_KEY_TIED_TO: i32 = 357;
 pub const ZERO_KEY_PARAM_DTYPE: i32 = 358;
+pub const ZERO_KEY_ROWS: i32 = 359;
 pub const ZERO_KEY_LR: i32 = 400;
 pub const ZERO_KEY_MOMENTUM: i32 = 401;
 pub const ZERO_KEY_DAMPENING: i32 = 402;
@@ -766,6 +767,9 @@ extern "C" {
     pub fn zero_optimizer_grad_ready(optimizer: *mut zero_optimizer, id: i64, grad: *const c_void, offset: i64, count: i64, stream: *mut c_void) -> i32;
 
     /// See `zero/optimizer.h`.
+    pub fn zero_optimizer_grad_ready_rows(optimizer: *mut zero_optimizer, id: i64, rows: *const i64, values: *const c_void, count: i64, stream: *mut c_void) -> i32;
+
+    /// See `zero/optimizer.h`.
     pub fn zero_optimizer_set_weight(optimizer: *mut zero_optimizer, weight: f64) -> i32;
 
     /// See `zero/optimizer.h`; waits for other ranks.
@@ -1148,6 +1152,7 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_REPLICATED", ZERO_KEY_REPLICATED as i64),
     ("ZERO_KEY_TIED_TO", ZERO_KEY_TIED_TO as i64),
     ("ZERO_KEY_PARAM_DTYPE", ZERO_KEY_PARAM_DTYPE as i64),
+    ("ZERO_KEY_ROWS", ZERO_KEY_ROWS as i64),
     ("ZERO_KEY_LR", ZERO_KEY_LR as i64),
     ("ZERO_KEY_MOMENTUM", ZERO_KEY_MOMENTUM as i64),
     ("ZERO_KEY_DAMPENING", ZERO_KEY_DAMPENING as i64),

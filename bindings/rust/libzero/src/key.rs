@@ -133,6 +133,8 @@ c_enum! {
         TiedTo = ZERO_KEY_TIED_TO,
         /// 0 or [`DType::F8E4M3`](crate::DType::F8E4M3): how a parameter is stored and gathered.
         ParamDtype = ZERO_KEY_PARAM_DTYPE,
+        /// 1: gradients are given by rows ([`Optimizer::grad_ready_rows`](crate::Optimizer::grad_ready_rows)).
+        Rows = ZERO_KEY_ROWS,
         /// The learning rate.
         Lr = ZERO_KEY_LR,
         /// sgd, muon.

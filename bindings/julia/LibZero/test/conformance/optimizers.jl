@@ -121,6 +121,8 @@ function optimizer_scenarios()
     say("scalars", train(on_root((model, _) -> (bits(model.optimizer[:lr]), model.optimizer[:step_count]))))
     say("moments", train((model, _) -> say_slot(model, model.w, :second_moment)))
     say("init-normal", train(; first_values = init_normal, step = (model, t) -> nothing))
+    say("rows", first(on_ranks(step_rows)))
+    say("rows-error", on_ranks((group, rank) -> with_table(error_of_rows, group), 1))
     say("module-buffer", on_ranks(sync_buffer))
     say("verify", train(say_verified))
     say("traffic", train((model, _) -> "$(sent(model, :reduce_scatter))/$(sent(model, :all_gather))"; overlap = 0))
@@ -139,6 +141,28 @@ function step_scenarios()
     say("train-weights", train(; divisor = :weights, step = weighted_step))
     say("train-replicas", train(say_synced; replicas...))
 end
+
+"A table of which gradients are given by rows, which C sees as 40 x 10, begun with zeros."
+function with_table(body, group)
+    Optimizer(group; stage = 1, bucket_bytes = 1024) do optimizer
+        table = add_param!(optimizer, "t", Float32, (10, 40); rows = 1)
+        seal!(optimizer)
+        begin!(optimizer, :local)
+        body(optimizer, table)
+    end
+end
+
+function step_rows(group, rank)
+    with_table(group) do optimizer, table
+        grad_ready_rows(optimizer, table, [rank, 7, rank] .+ 1, floats(30, rank))
+        step!(optimizer)
+        data = rank == 0 ? zeros(Float32, length(table)) : nothing
+        read!(optimizer, table, :param, data)
+        rank == 0 ? hash_of(data) : nothing
+    end
+end
+
+error_of_rows(optimizer, table) = error_of(() -> grad_ready_rows(optimizer, table, [41], floats(10, 0)))
 
 function sync_buffer(group, rank)
     with_model(group, rank) do model

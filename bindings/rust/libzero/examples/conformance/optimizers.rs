@@ -1,8 +1,8 @@
 //! Scenarios of optimizers.
 
-use libzero::{Bf16, Config, Divisor, Group, Initialiser, Key, Memory, Operation, Optimizer, Reduction, Result, Slot, Source, SyncRule};
+use libzero::{Bf16, Config, Divisor, Group, Initialiser, Key, Memory, Operation, Optimizer, Param, Reduction, Result, Slot, Source, SyncRule};
 
-use crate::lines::{bits, hash, join, line};
+use crate::lines::{bits, error, hash, join, line};
 use crate::ranks;
 use crate::training::{config, Training, STEPS};
 use crate::values::array;
@@ -216,6 +216,20 @@ fn values() -> Result<()> {
         training.result()
     })?;
     line("init-normal", &results[0]);
+    let tables = ranks::run(RANKS, |group, rank| {
+        let (mut optimizer, table) = table(&group)?;
+        optimizer.grad_ready_rows(table, &[rank as i64, 7, rank as i64], &array(30, rank))?;
+        optimizer.step()?;
+        let mut values = vec![0.0_f32; if rank == 0 { 400 } else { 0 }];
+        optimizer.read(table.id(), Slot::Param, 0, &mut values)?;
+        Ok(hash(&values))
+    })?;
+    line("rows", &tables[0]);
+    let errors = ranks::run(1, |group, _| {
+        let (optimizer, table) = table(&group)?;
+        Ok(error(optimizer.grad_ready_rows(table, &[40], &array(10, 0))))
+    })?;
+    line("rows-error", &errors[0]);
     line("module-buffer", join(ranks::run(RANKS, module_buffer)?));
     let verified = trained(
         |_| Ok(()),
@@ -226,6 +240,17 @@ fn values() -> Result<()> {
     )?;
     line("verify", &verified[0]);
     Ok(())
+}
+
+/// A table of which gradients are given by rows, begun with zeros.
+fn table(group: &Group) -> Result<(Optimizer, Param<f32>)> {
+    let mut by_rows = Config::new()?;
+    by_rows.set(Key::Rows, 1)?;
+    let mut optimizer = Optimizer::new(group, Some(&config(|_| Ok(()))?))?;
+    let table = optimizer.add_param::<f32>("t", &[40, 10], Some(&by_rows))?;
+    optimizer.seal()?;
+    optimizer.begin(Source::Local)?;
+    Ok((optimizer, table))
 }
 
 fn module_buffer(group: Group, rank: usize) -> Result<String> {

@@ -39,6 +39,31 @@ impl Optimizer {
         Ok(())
     }
 
+    /// Gives the whole gradient of a tensor with [`Key::Rows`](crate::Key::Rows) by rows: `values` has one row after the other for each number
+    /// in `rows`. Others are zero, and a row that is given several times is added up.
+    pub fn grad_ready_rows<T, G: Element>(&self, param: Param<T, G>, rows: &[i64], values: &[G]) -> Result<()> {
+        let tensor = self.tensor(param.id())?;
+        let mut untouched = self.lock_gradient::<G>(tensor)?;
+        let (given, expected) = (values.len(), rows.len() * tensor.width);
+        if given != expected {
+            let text = format!("{given} elements are given, but {} rows of {} have {expected}", rows.len(), tensor.name);
+            return Err(Error::new(Code::InvalidArgument, text));
+        }
+        // SAFETY: the handle is the optimizer's, and `values` has a row of the gradient's dtype for each of `rows`.
+        check(unsafe {
+            sys::zero_optimizer_grad_ready_rows(
+                self.as_ptr(),
+                param.id(),
+                rows.as_ptr(),
+                values.as_ptr().cast(),
+                rows.len() as i64,
+                NO_STREAM,
+            )
+        })?;
+        *untouched = false;
+        Ok(())
+    }
+
     /// For one view or call at a time, of the gradient's own type.
     fn lock_gradient<G: Element>(&self, tensor: &Tensor) -> Result<RefMut<'_, bool>> {
         check_type::<G>(format_args!("the gradient of {}", tensor.name), tensor.grad_dtype)?;

@@ -73,6 +73,7 @@ impl Optimizer {
             dtype: T::DTYPE,
             grad_dtype: self.grad_dtype_of(T::DTYPE, config, holder),
             count: count_of(shape),
+            width: count_of(shape.get(1..).unwrap_or(&[])),
             holder,
             values: RefCell::new(()),
             gradient: RefCell::new(false),

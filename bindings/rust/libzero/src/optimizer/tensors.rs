@@ -15,6 +15,8 @@ pub(crate) struct Tensor {
     pub(crate) dtype: DType,
     pub(crate) grad_dtype: DType,
     pub(crate) count: usize,
+    /// Elements with the same first index.
+    pub(crate) width: usize,
     /// The id of the parameter that it is tied to, or its own.
     pub(crate) holder: usize,
     pub(crate) values: RefCell<()>,
