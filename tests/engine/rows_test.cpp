@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 #include <random>
@@ -210,6 +211,43 @@ TEST(Rows, NonFiniteOnesSkipTheStep) {
       EXPECT_EQ(result.skipped, 1);
       EXPECT_EQ(before, read_slots(*optimizer, model));
     });
+  }
+}
+
+/// The reduced gradient of two micro-steps: row 0 is given as -0 in the first and not in the second, row 1 in both, row 2 in none.
+std::vector<float> sums_of_zeros(const std::shared_ptr<Group> &group, int32_t kind, bool by_rows) {
+  const Model model{.ranks = group->size(), .counts = {300}, .rows = {3}, .by_rows = by_rows};
+  const auto optimizer = begun_optimizer(group, model, {.stage = 1});
+  for (const int64_t first : {0, 1}) {
+    expect_ok(run_task(*optimizer, optimizer->micro_step(kind)), "micro_step");
+    Given given;
+    for (int64_t row = first; row < 2; ++row) given.rows.push_back(row);
+    given.values = encode(std::vector<float>(given.rows.size() * 100, -0.0f), DType::f32);
+    if (by_rows) {
+      expect_ok(optimizer->grad_ready_rows(0, given.rows.data(), given.values.data(), std::ssize(given.rows)), "grad_ready_rows");
+    } else {
+      expect_ok(optimizer->grad_ready(0, whole_of(model, 0, given).data(), 0, 300), "grad_ready");
+    }
+  }
+  expect_ok(run_task(*optimizer, optimizer->reduce(nullptr)), "reduce");
+  std::vector<float> sums(300);
+  expect_ok(run_task(*optimizer, optimizer->read(0, ZERO_SLOT_GRAD, 0, sums.data(), 300)), "read");
+  expect_ok(run_task(*optimizer, optimizer->gather()), "gather");
+  return sums;
+}
+
+/// Rows that are not given are 0, not -0, as in whole gradients.
+TEST(Rows, ZerosOfBothSignsAreThoseOfWholeGradients) {
+  for (const int64_t ranks : {1, 2}) {
+    for (const int32_t kind : {ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_REDUCE}) {
+      run_world(ranks, [&](const std::shared_ptr<Group> &group) {
+        const std::vector<float> rows = sums_of_zeros(group, kind, true);
+        const std::vector<float> whole = sums_of_zeros(group, kind, false);
+        EXPECT_EQ(std::memcmp(rows.data(), whole.data(), rows.size() * sizeof(float)), 0) << "ranks " << ranks << " kind " << kind;
+        EXPECT_FALSE(std::signbit(rows[0]));
+        EXPECT_TRUE(std::signbit(rows[100]));
+      });
+    }
   }
 }
 

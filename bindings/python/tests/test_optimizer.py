@@ -52,6 +52,27 @@ class TrainingTest(TestCase):
             for found in ranks.run(2, lambda group: body(stage, group)):
                 np.testing.assert_allclose(found, expected, rtol=1e-6)
 
+    def test_gradients_by_rows(self):
+        def body(group):
+            with Config(algorithm="sgd", lr=1, stage=1) as config, Config(rows=1) as by_rows, Optimizer(group, config) as optimizer:
+                optimizer.add_param("table", (200, 2), config=by_rows)
+                optimizer.seal()
+                optimizer.begin(Source.LOCAL)
+                with self.assertRaisesRegex(ValueError, "3 elements, but 2 rows of table have 4"):
+                    optimizer.grad_ready_rows(0, [1, 2], np.ones(3, np.float32))
+                with self.assertRaises(TypeError):
+                    optimizer.grad_ready_rows(0, [1], np.ones(2))
+                optimizer.grad_ready_rows(0, [7, group.rank, 7], np.arange(6, dtype=np.float32).reshape(3, 2))
+                optimizer.step()
+                out = np.empty((200, 2), np.float32)
+                optimizer.read(0, out)
+                return out
+
+        expected = np.zeros((200, 2), np.float32)
+        expected[7], expected[0], expected[1] = (-4, -6), (-1, -1.5), (-1, -1.5)
+        for found in ranks.run(2, body):
+            np.testing.assert_array_equal(found, expected)
+
     def test_gradients_in_the_optimizers_memory_and_in_parts(self):
         def body(group):
             with Config(algorithm="sgd", lr=1) as config, begun(group, config) as optimizer:
