@@ -5,6 +5,9 @@ from __future__ import annotations
 import numbers
 import operator
 
+import numpy as np
+
+from .elements import dtype_of
 from .error import Error
 from .generated import Key, KeyBounds, Status, Tier
 from .handle import Owner
@@ -14,6 +17,8 @@ from .structure import prepared
 
 # KeyBounds.type
 _F64 = 2
+
+_DTYPES = {key for key in Key if key.name.endswith("_DTYPE")}
 
 
 def bounds(key: Key | int | str) -> KeyBounds:
@@ -37,8 +42,10 @@ class Config(Owner):
             self.set(name, value)
 
     def set(self, key: Key | int | str, value: int | float | str) -> None:
-        """Sets a key. An int may stand for a float."""
+        """Sets a key. An int may stand for a float, and a type of NumPy, torch or ml_dtypes for a Dtype."""
         key = number(Key, key)
+        if isinstance(value, (type, np.dtype)) or str(value).startswith("torch."):
+            value = dtype_of(value) if key in _DTYPES else value
         if isinstance(value, str):
             zero.zero_config_set_str(self.native, key, value)
         elif isinstance(value, numbers.Integral) and bounds(key).type != _F64:

@@ -6,6 +6,7 @@ The structs are those of dlpack.h; kinds with names that NumPy does not have are
 from __future__ import annotations
 
 import ctypes
+import weakref
 
 import numpy as np
 
@@ -56,10 +57,11 @@ _name.argtypes = [ctypes.py_object]
 class Memory:
     """What NumPy makes an array of. The array refers to it, and so keeps `owner`, whose memory this is."""
 
-    __slots__ = ("owner", "__array_interface__")
+    __slots__ = ("owner", "_exports", "__array_interface__", "__weakref__")
 
     def __init__(self, owner: object, address: int, shape: tuple, strides: tuple | None, kind: np.dtype, writable: bool):
         self.owner = owner
+        self._exports = []
         self.__array_interface__ = {
             "version": 3,
             "shape": shape,
@@ -67,6 +69,22 @@ class Memory:
             "typestr": kind.str,
             "data": (address, not writable),
         }
+
+    def exported(self, memory: Memory) -> None:
+        """Remembers memory that another package takes of this one."""
+        self._exports = [*filter(lambda known: known() is not None, self._exports), weakref.ref(memory)]
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a tensor of another package still lies here."""
+        return any(known() is not None for known in self._exports)
+
+
+def memory_of(array: np.ndarray) -> Memory | None:
+    """What an array over memory of the library was made of; None for one without elements."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array
 
 
 def from_dlpack(source, kinds: dict) -> np.ndarray:
@@ -80,7 +98,8 @@ def from_dlpack(source, kinds: dict) -> np.ndarray:
     if kind is None and tensor.code in _TYPES and tensor.bits % 8 == 0:
         kind = np.dtype(f"{_TYPES[tensor.code]}{tensor.bits // 8}")
     if kind is None or tensor.lanes != 1:
-        raise TypeError(f"the {given} has elements of {tensor.bits} bits (DLPack's type {tensor.code}), which have no element type in libzero")
+        kind = f"elements of {tensor.bits} bits (DLPack's type {tensor.code})"
+        raise TypeError(f"the {given} has {kind}, which have no element type in libzero")
     shape = tuple(tensor.shape[: tensor.ndim])
     if 0 in shape:
         return np.empty(shape, kind)
@@ -112,8 +131,11 @@ class Lent(np.ndarray):
             raise BufferError("memory of the library lies on the host, and is not moved to a device")
         if copy:
             return self.copy().__dlpack__()
-        writable = np.asarray(Memory(self, self.ctypes.data, self.shape, self.strides, self.dtype, True))
-        capsule = writable.__dlpack__()
+        exported = Memory(self, self.ctypes.data, self.shape, self.strides, self.dtype, True)
+        capsule = np.asarray(exported).__dlpack__()
+        memory = memory_of(self)
+        if isinstance(memory, Memory):
+            memory.exported(exported)
         if self.dtype.metadata and self.dtype.metadata.get("libzero") == "BF16":
             _Managed.from_address(_pointer(capsule, b"dltensor")).tensor.code = _BFLOAT
         return capsule

@@ -18,6 +18,8 @@ from .library import zero
 
 # NumPy keeps the mark in views, copies and new arrays of the type.
 _BF16 = np.dtype(np.uint16, metadata={"libzero": "BF16"})
+# What arrays of 8-bit floats are viewed as: only slots hold them, and libzero refuses them elsewhere.
+_F8 = np.dtype(np.uint8, metadata={"libzero": "F8_E4M3"})
 
 _NUMPY = {
     Dtype.F32: np.dtype(np.float32),
@@ -40,8 +42,8 @@ _OF_ARRAYS = (Dtype.F32, Dtype.F64, Dtype.F16, Dtype.I32, Dtype.I64, Dtype.U8)
 _DTYPES = {_NUMPY[dtype]: dtype for dtype in _OF_ARRAYS}
 
 # Types that other packages add to NumPy, by name, and to DLPack, by code and bits.
-_ADDED = {"bfloat16": _BF16, "float8_e4m3fn": np.dtype(np.uint8)}
-_ADDED_TO_DLPACK = {(4, 16): _BF16, (10, 8): np.dtype(np.uint8)}
+_ADDED = {"bfloat16": _BF16, "float8_e4m3fn": _F8}
+_ADDED_TO_DLPACK = {(4, 16): _BF16, (10, 8): _F8}
 # Types of torch that NumPy knows no name of.
 _OF_TORCH = {"torch.bfloat16": Dtype.BF16, "torch.float8_e4m3fn": Dtype.F8_E4M3}
 
@@ -77,8 +79,8 @@ def array_dtype(kind: np.dtype) -> Dtype:
     """The zero_dtype of arrays of a NumPy type."""
     if kind.name in _ADDED:
         return Dtype.BF16 if kind.name == "bfloat16" else Dtype.F8_E4M3
-    if _is_bf16(kind):
-        return Dtype.BF16
+    if kind.metadata is not None and "libzero" in kind.metadata:
+        return Dtype[kind.metadata["libzero"]]
     if kind == np.uint16:
         raise TypeError(_NO_BF16)
     dtype = _DTYPES.get(kind)

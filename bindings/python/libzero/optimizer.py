@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import weakref
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from . import elements
 from .config import Config
+from .dlpack import memory_of
 from .error import REFUSED, Error
 from .generated import (
     Dtype,
@@ -56,6 +58,7 @@ class Optimizer(Owner):
         self._module_buffers = {}  # shape and NumPy type by number
         self._slots = {}  # by parameter, after seal: its kept slots by slot
         self._acquired = {}  # by holder: the caller's arrays that stand for parameters until they are released, None for the library's
+        self._lent = {}  # by holder: of what the library's memory that stands for it now was made
         self._begun = False
 
     def _described(self) -> str:
@@ -139,12 +142,29 @@ class Optimizer(Owner):
         except REFUSED:
             acquired.pop()
             raise
-        return lent_array(self._handle, address, known.shape, known.kind, not self._begun) if dst is None else dst
+        if dst is not None:
+            return dst
+        lent = lent_array(self._handle, address, known.shape, known.kind, not self._begun)
+        if known.count:
+            self._lent.setdefault(known.holder, []).append(weakref.ref(memory_of(lent)))
+        return lent
 
     def param_release(self, param: int) -> None:
-        """Ends one param_acquire()."""
+        """Ends one param_acquire(). A tensor of another package that was made of the array must be gone before the last one ends."""
+        known = self._known(param)
+        alive = [memory for memory in (lent() for lent in self._lent.get(known.holder, ())) if memory is not None and memory.in_use]
+        if alive and len(self._acquired.get(known.holder, ())) == 1:
+            text = "cannot be released: a tensor that was exported by DLPack still uses its memory; delete it"
+            raise BufferError(f"parameter {known.name} {text}")
+        self._give_back(param)
+
+    def _give_back(self, param: int) -> None:
+        """param_release() of memory that others may go on to use, because it stays."""
         zero.zero_optimizer_param_release(self.native, param)
-        self._acquired[self._known(param).holder].pop()
+        holder = self._known(param).holder
+        self._acquired[holder].pop()
+        if not self._acquired[holder]:
+            self._lent.pop(holder, None)
 
     @contextlib.contextmanager
     def param(self, param: int) -> Iterator[np.ndarray]:

@@ -1,10 +1,11 @@
+import contextlib
 import importlib
 import unittest
 
 import numpy as np
 import ranks
 from failing import TestCase
-from libzero import Buffer, Config, Dtype, Optimizer, Source, as_bf16, from_bf16, numpy_dtype, to_bf16
+from libzero import Buffer, Config, Dtype, Optimizer, Slot, Source, Status, as_bf16, from_bf16, numpy_dtype, to_bf16
 from small_model import SHAPE, begun, gradient, whole
 
 
@@ -96,6 +97,47 @@ class DlpackTest(TestCase):
             sums = np.empty(2, np.int64)
             group.all_reduce(Tensor(np.array([1, 2])), Tensor(sums))
             self.assertEqual(sums.tolist(), [1, 2])
+
+    def test_a_parameter_is_not_released_while_an_exported_tensor_lives(self):
+        for stage in (0, 1, 2, 3):
+            with ranks.alone() as group, begun(group, Config(stage=stage)) as optimizer:
+                with self.assertRaisesRegex(BufferError, "parameter w cannot be released: a tensor that was exported"), optimizer.param(0) as data:
+                    exported = np.from_dlpack(data[1:])
+                piece = exported[1:]
+                del exported, data
+                with self.assertRaisesRegex(BufferError, "parameter w"):
+                    optimizer.param_release(0)
+                optimizer.param_acquire(0)
+                optimizer.param_release(0)  # one of two
+                del piece
+                optimizer.param_release(0)
+                self.fails(Status.E_STATE, optimizer.param_release, 0)
+                with optimizer.param(0) as data:
+                    np.from_dlpack(data)
+                optimizer.step()
+
+    def test_8_bit_floats_are_named_by_their_types_where_the_library_has_them(self):
+        types = [package("ml_dtypes").float8_e4m3fn]
+        given = [np.ones(3, types[0])]
+        with contextlib.suppress(unittest.SkipTest):
+            torch = package("torch")
+            types.append(torch.float8_e4m3fn)
+            given.append(torch.ones(3).to(torch.float8_e4m3fn))
+        codes = []
+        for kind in types:
+            config = Config(algorithm="sgd", lr=1.0, param_dtype=kind)
+            with ranks.alone() as group, Optimizer(group, config) as optimizer:
+                optimizer.add_param("w", (256,))
+                optimizer.seal()
+                optimizer.init_param(0, "normal", 0, 1, seed=3)
+                optimizer.begin(Source.SHARDS)
+                codes.append(optimizer.read(0, np.empty(256, types[0]), Slot.PARAM).tolist())
+        self.assertEqual(codes, codes[:1] * len(types))
+        with self.assertRaisesRegex(TypeError, "int32|an int, a float"):
+            Config(lr=np.int32)
+        with ranks.alone() as group:
+            for values in given:
+                self.fails(Status.E_INVALID_ARGUMENT, group.all_reduce, values)
 
     def test_steps_between_elements_are_kept(self):
         table = np.arange(12, dtype=np.float32).reshape(3, 4)
