@@ -60,8 +60,12 @@ func (s *Server) Shard() (shard []float32, offset int, err error) {
 
 // Replay gives a server the order that it keeps to in Run: what Record returned on it.
 func (s *Server) Replay(record []uint16) error {
+	var first unsafe.Pointer
+	if len(record) > 0 {
+		first = unsafe.Pointer(&record[0])
+	}
 	return s.self().do(func(raw czero.Server) *czero.Failure {
-		return czero.Zero_server_replay(raw, unsafe.Pointer(unsafe.SliceData(record)), int64(len(record)))
+		return czero.Zero_server_replay(raw, first, int64(len(record)))
 	})
 }
 

@@ -2,7 +2,7 @@
 // It knows no element types, lifetimes or contexts; package zero does.
 package czero
 
-// Config, Group, Buffer, Optimizer, Checkpoint, Save and Request are handles: numbers that libzero checks at each use. 0 is C's NULL.
+// Config, Group, Buffer, Optimizer, Checkpoint, Save, Server and Request are handles: numbers that libzero checks at each use. 0 is C's NULL.
 type (
 	Config     uintptr
 	Group      uintptr
@@ -10,5 +10,6 @@ type (
 	Optimizer  uintptr
 	Checkpoint uintptr
 	Save       uintptr
+	Server     uintptr
 	Request    uintptr
 )
