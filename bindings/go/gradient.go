@@ -75,8 +75,8 @@ func GiveGrad[T Element](ctx context.Context, o *Optimizer, id, offset int, grad
 	})
 }
 
-// GiveGradRows gives the whole gradient of a parameter with KeyRows by rows: values has one row after the other for each number in rows. Others
-// are zero, and a row that is given several times is added up.
+// GiveGradRows gives the whole gradient of a parameter with KeyRows by rows: values has one row after the other for each number in rows.
+// Others are zero, and a row that is given several times is added up.
 func GiveGradRows[T Element](ctx context.Context, o *Optimizer, id int, rows []int, values []T) error {
 	param := o.param(id)
 	if err := checkElement[T]("the gradient of parameter", id, param.grad); err != nil {

@@ -49,15 +49,16 @@ end
 """
     grad_ready_rows(optimizer, param, rows, values)
 
-Gives the whole gradient of a tensor with `rows = 1` by the slices along its last dimension, which libzero sees as its first: `values` has one
-after the other for each of the numbers `rows`, from 1 on. Others are zero, and one that is given several times is added up.
+Gives the whole gradient of a tensor with `rows = 1` by the slices along its last dimension, which libzero sees as its first: `values` has
+one after the other for each of the numbers `rows`, from 1 on. Others are zero, and one that is given several times is added up.
 """
-function grad_ready_rows(optimizer::Optimizer, param::Parameter{T,N,G}, rows::AbstractVector{<:Integer}, values::AbstractArray) where {T,N,G}
-    number, of = id(optimizer, param), ("the gradient of ", name_in(optimizer, param))
-    check_eltype(G, values, of...)
-    expected = length(rows) * prod(param.dims[1:end-1])
-    length(values) == expected ||
-        throw(DimensionMismatch("$(length(values)) elements are given, but $(length(rows)) slices of $(name_in(optimizer, param)) have $expected"))
+function grad_ready_rows(
+    optimizer::Optimizer, param::Parameter{T,N,G}, rows::AbstractVector{<:Integer}, values::AbstractArray
+) where {T,N,G}
+    number, name = id(optimizer, param), name_in(optimizer, param)
+    check_eltype(G, values, "the gradient of ", name)
+    given, expected = length(values), length(rows) * prod(param.dims[1:end-1])
+    given == expected || throw(DimensionMismatch("$given elements are given, but $(length(rows)) slices of $name have $expected"))
     let_ranks_catch_up(optimizer)
     numbers = collect(Int64, rows) .- 1
     GC.@preserve values zero_optimizer_grad_ready_rows(optimizer, number, numbers, address_of(values), length(rows))

@@ -39,8 +39,8 @@ impl Optimizer {
         Ok(())
     }
 
-    /// Gives the whole gradient of a tensor with [`Key::Rows`](crate::Key::Rows) by rows: `values` has one row after the other for each number
-    /// in `rows`. Others are zero, and a row that is given several times is added up.
+    /// Gives the whole gradient of a tensor with [`Key::Rows`](crate::Key::Rows) by rows: `values` has one row after the other for each
+    /// number in `rows`. Others are zero, and a row that is given several times is added up.
     pub fn grad_ready_rows<T, G: Element>(&self, param: Param<T, G>, rows: &[i64], values: &[G]) -> Result<()> {
         let tensor = self.tensor(param.id())?;
         let mut untouched = self.lock_gradient::<G>(tensor)?;
