@@ -69,6 +69,10 @@ def point_loss(model, rank, step):
     return model(x.to(next(model.parameters()).dtype)).float().square().mean()
 
 
+def close(a, b, tolerance=1e-5):
+    return all(torch.allclose(x.float(), y.float(), rtol=0, atol=tolerance) for x, y in zip(a, b))
+
+
 def made(make, seed=0):
     """The same module for all ranks, which are threads with one generator."""
     torch.manual_seed(seed)
