@@ -27,6 +27,8 @@ wait_for() {
     sleep 0.2
   done
 }
+# Of the newest save: the same for those of a run that went on, another if it began anew.
+run_of() { ls "$1" | sed -nE 's/^save-[0-9]+-([0-9a-f]{16}).*/\1/p' | tail -n 1; }
 saved() { ls -d "$1"/save-* >/dev/null 2>&1; }
 is() { [ "$(job "$1" "$2")" = "$3" ]; }
 
@@ -42,6 +44,7 @@ requeued() {
   number=$(sbatch --parsable -N2 --ntasks-per-node=2 -o "$scratch/$name" "$script" "$program" $options --save "$scratch/$name.saves" \
     --save-every 1) || fail "$name: the job was not taken"
   wait_for 60 saved "$scratch/$name.saves" || fail "$name: no save after 60 s"
+  run=$(run_of "$scratch/$name.saves")
   "$@" "$number"
   wait_for 90 is "$number" Restarts 1 || fail "$name: not queued again: $(job "$number" JobState)"
   wait_for 60 is "$number" JobState PENDING || fail "$name: it is $(job "$number" JobState)"
@@ -50,6 +53,7 @@ requeued() {
   wait_for 120 is "$number" JobState COMPLETED || fail "$name: it is $(job "$number" JobState)"
   grep -q 'stopped by signal 15 after step .*, and saved in' "$scratch/$name" || fail "$name: no word of a stop"
   [ "$(hash_of "$scratch/$name")" = "${expected%% *}" ] || fail "$name: hash $(hash_of "$scratch/$name"), undisturbed $expected"
+  [ "$(run_of "$scratch/$name.saves")" = "$run" ] || fail "$name: it began anew"
   [ $failures -eq 0 ] || cat "$scratch/$name"
   echo "$name: $(grep 'stopped by' "$scratch/$name" | head -n 1); then $(grep 'hash=' "$scratch/$name")"
 }
