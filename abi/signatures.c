@@ -132,6 +132,7 @@ int32_t zero_optimizer_grad_acquire(zero_optimizer *optimizer, int64_t id, void 
 int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id, const void *grad, int64_t offset, int64_t count, void *stream);
 int32_t zero_optimizer_grad_ready_rows(zero_optimizer *optimizer, int64_t id, const int64_t *rows, const void *values, int64_t count,
     void *stream);
+int32_t zero_optimizer_grads_ready(zero_optimizer *optimizer, const int64_t *ids, int64_t count, const void *const *grads, void *stream);
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight);
 int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream);
 int32_t zero_optimizer_micro_step_async(zero_optimizer *optimizer, int32_t kind, void *stream, zero_request **out);

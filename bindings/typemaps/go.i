@@ -91,6 +91,7 @@ ZERO_INT32(status)
 ZERO_MEMORY(const void *, "unsafe.Pointer")
 ZERO_MEMORY(void *, "unsafe.Pointer")
 ZERO_MEMORY(void **, "*uintptr")
+ZERO_MEMORY(const void *const *, "*uintptr")
 ZERO_MEMORY(char *out, "*byte")
 %typemap(freearg) char *out ""
 ZERO_MEMORY(const int64_t *, "*int64")

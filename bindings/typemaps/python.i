@@ -351,6 +351,21 @@ ZERO_ARRAY(void *dst, int64_t dst_count, 1)
 ZERO_INTEGERS(const int64_t *shape, int64_t ndim)
 ZERO_INTEGERS(const int64_t *ids, int64_t count)
 
+/* Gradients of many parameters: two rows of int64, ids and addresses, which libzero.gradients makes and checks. Who gives them keeps the
+   arrays. */
+%typemap(in) (const int64_t *ids, int64_t count, const void *const *grads) (Py_buffer view = no_buffer) {
+  if (!take_elements($input, 0, &view)) SWIG_fail;
+  if (view.itemsize != sizeof(int64_t) || element_count(&view) % 2 != 0) {
+    PyErr_SetString(PyExc_TypeError, "two rows of int64 are needed: ids and addresses");
+    SWIG_fail;
+  }
+  $2 = element_count(&view) / 2;
+  $1 = (int64_t *)view.buf;
+  $3 = (void **)((int64_t *)view.buf + $2);
+}
+%typemap(argout) (const int64_t *ids, int64_t count, const void *const *grads) ""
+%typemap(freearg) (const int64_t *ids, int64_t count, const void *const *grads) "PyBuffer_Release(&view$argnum);"
+
 /* A text goes into a buffer of the caller, or nowhere; what is returned are the bytes that the whole needs. */
 %typemap(in) (char *out, int64_t out_nbytes, int64_t *out_needed) (Py_buffer view = no_buffer, int64_t needed = 0) {
   if (!take_memory($input, 1, &view)) SWIG_fail;

@@ -744,6 +744,25 @@ ZERO_API int32_t zero_optimizer_grad_ready_rows(zero_optimizer *optimizer, int64
                                                 int64_t count, void *stream);
 
 /**
+ * Declares the gradients of several parameters final: zero_optimizer_grad_ready() of each whole
+ * tensor, in the given order, with the same results. Languages whose calls into C are expensive
+ * make one such call per step.
+ *
+ * @param[in] optimizer  The optimizer.
+ * @param[in] ids        The parameters; no parameter may occur twice. Every name of a tied tensor
+ *                       is a parameter of its own.
+ * @param[in] count      The number of parameters; may be 0.
+ * @param[in] grads      For each parameter `grad` of zero_optimizer_grad_ready(): NULL, or all
+ *                       elements of its gradient. NULL for the array: all gradients were acquired.
+ * @param[in] stream     NULL, or a stream of ZERO_KEY_DEVICE.
+ * @return As zero_optimizer_grad_ready(). The call ends at the first error, whose text names the
+ *         position in `ids`. Gradients before that position are ready; the others are unchanged.
+ * @since ZERO_0.1
+ */
+ZERO_API int32_t zero_optimizer_grads_ready(zero_optimizer *optimizer, const int64_t *ids,
+                                            int64_t count, const void *const *grads, void *stream);
+
+/**
  * Sets this rank's weight of the step or, after zero_optimizer_micro_step(), of that micro-step.
  * The weight is for example the number of samples; 0 means that the rank has no data, and its
  * gradients are then not read. Call it before the first grad_ready of the step or micro-step;

@@ -133,6 +133,14 @@ int32_t zero_optimizer_grad_ready_rows(zero_optimizer *optimizer, int64_t id, co
   });
 }
 
+int32_t zero_optimizer_grads_ready(zero_optimizer *optimizer, const int64_t *ids, int64_t count, const void *const *grads, void *stream) {
+  return api::call(optimizer, "optimizer", [&](Optimizer &object) -> Status {
+    ZERO_TRY(object.check_stream(stream));
+    ZERO_TRY(api::check_elements(ids, count, ZERO_DTYPE_I64, "ids", "count"));
+    return object.grads_ready(ids, count, grads, stream);
+  });
+}
+
 int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double weight) {
   return api::call(optimizer, "optimizer", [&](Optimizer &object) { return object.set_weight(weight); });
 }

@@ -105,6 +105,26 @@ void add_value_rows(Rows &rows) {
                                                                                                      nullptr);
       },
       {optimizer_handle(), id(), address("rows"), address("values"), values({-1, INT64_MAX, INT64_MIN}), stream()});
+  static const int64_t first_and_only[1] = {0};
+  static const int64_t unknown[2] = {1, 0};
+  static const void *const not_acquired[1] = {nullptr};
+  add(rows, "zero_optimizer_grads_ready", zero_optimizer_grads_ready,
+      [](Bench &b) {
+        static const void *grads[1];
+        grads[0] = b.data;
+        return std::tuple<zero_optimizer *, const int64_t *, int64_t, const void *const *, void *>(b.world.running, first_and_only, 1,
+                                                                                                   grads, nullptr);
+      },
+      {optimizer_handle(),
+       [](Bench &) {
+         return std::vector<Bad>{{0, ZERO_E_INVALID_ARGUMENT, "ids is NULL"},
+                                 {reinterpret_cast<uintptr_t>(unknown), ZERO_E_INVALID_ARGUMENT, "ids[0] is 1"}};
+       },
+       values({-1, INT64_MAX, INT64_MIN}),
+       [](Bench &) {
+         return std::vector<Bad>{{0, ZERO_E_STATE, "acquire"}, {reinterpret_cast<uintptr_t>(not_acquired), ZERO_E_STATE, "acquire"}};
+       },
+       stream()});
   add(rows, "zero_optimizer_view_count", zero_optimizer_view_count,
       [](Bench &b) { return std::tuple<const zero_optimizer *, int64_t *>(b.world.running, &b.outputs.memory.integers[0]); },
       {optimizer_handle(), address("out_count")});

@@ -83,6 +83,7 @@ TEST_F(WrongState, BeforeSealOnlyBuildingWorks) {
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_param_release(optimizer, 0)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_grad_acquire(optimizer, 0, nullptr, &address, &number)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_grad_ready(optimizer, 0, data, 0, World::kCount, nullptr)) << last_text();
+  EXPECT_EQ(ZERO_E_STATE, zero_optimizer_grads_ready(optimizer, nullptr, 0, nullptr, nullptr)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_view_count(optimizer, &number)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_read(optimizer, 0, ZERO_SLOT_PARAM, 0, data, 1, nullptr)) << last_text();
   EXPECT_EQ(ZERO_E_STATE, zero_optimizer_write(optimizer, 0, ZERO_SLOT_PARAM, 0, data, 1, nullptr)) << last_text();

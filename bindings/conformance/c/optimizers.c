@@ -66,6 +66,17 @@ static void private_step(struct model *model, int64_t t) {
   model_step(model);
 }
 
+/// Gradients from memory of its own, of both parameters in one call.
+static void bulk_step(struct model *model, int64_t t) {
+  const int64_t ids[] = {kB, kW};
+  float b[7], w[600];
+  const void *grads[] = {b, w};
+  values_fill(b, ZERO_DTYPE_F32, 7, 10 * t + 3 * kB + model->rank->id);
+  values_fill(w, ZERO_DTYPE_F32, 600, 10 * t + 3 * kW + model->rank->id);
+  must(zero_optimizer_grads_ready(model->optimizer, ids, 2, grads, NULL));
+  model_step(model);
+}
+
 static void micro_step(struct model *model, int64_t t) {
   must(zero_optimizer_micro_step(model->optimizer, ZERO_MICRO_STEP_LOCAL, NULL));
   model_give_gradients(model, t);
@@ -314,6 +325,10 @@ void optimizer_scenarios(void) {
       {.name = "train-stage3", .stage = 3},
       {.name = "train-sgd", .stage = 1, .configure = sgd},
       {.name = "train-private", .stage = 1, .step = private_step},
+      {.name = "train-bulk0", .stage = 0, .step = bulk_step},
+      {.name = "train-bulk1", .stage = 1, .step = bulk_step},
+      {.name = "train-bulk2", .stage = 2, .step = bulk_step},
+      {.name = "train-bulk3", .stage = 3, .step = bulk_step},
       {.name = "train-clip", .stage = 1, .configure = clip, .say = say_norm},
       {.name = "train-micro", .stage = 2, .step = micro_step},
       {.name = "train-rate", .stage = 1, .step = rate_step},

@@ -47,6 +47,30 @@ static void step(void *context) {
   must(zero_optimizer_step(context, NULL, NULL));
 }
 
+/// What a step gives in one call: the same gradient for every parameter.
+struct bulk {
+  zero_optimizer *optimizer;
+  int64_t ids[kParamCount];
+  const void *grads[kParamCount];
+};
+
+static void bulk_step(void *context) {
+  const struct bulk *bulk = context;
+  must(zero_optimizer_grads_ready(bulk->optimizer, bulk->ids, kParamCount, bulk->grads, NULL));
+  must(zero_optimizer_step(bulk->optimizer, NULL, NULL));
+}
+
+static void measure_bulk(zero_optimizer *optimizer) {
+  static const float gradient[kElements];
+  static struct bulk bulk;
+  bulk.optimizer = optimizer;
+  for (int64_t id = 0; id < kParamCount; id++) {
+    bulk.ids[id] = id;
+    bulk.grads[id] = gradient;
+  }
+  measure("step-1000-bulk", bulk_step, &bulk, 100);
+}
+
 static zero_optimizer *create_optimizer(zero_group *group) {
   const int64_t shape[] = {kElements};
   zero_config *config;
@@ -73,6 +97,7 @@ int main(void) {
   measure("empty-call", empty_call, NULL, 1000000);
   measure("group-size", group_size, group, 100000);
   measure("step-1000", step, optimizer, 100);
+  measure_bulk(optimizer);
   zero_optimizer_release(optimizer);
   zero_group_release(group);
   return 0;

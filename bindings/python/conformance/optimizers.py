@@ -37,6 +37,12 @@ def _private_step(model, t):
     model.end_step()
 
 
+def _bulk_step(model, t):
+    """Gradients from memory of its own, of both parameters in one call."""
+    model.optimizer.gradients({param: model.gradient(param, t) for param in (B, W)}).ready()
+    model.end_step()
+
+
 def _micro_step(model, t):
     model.optimizer.micro_step(MicroStep.LOCAL)
     model.give_gradients(t)
@@ -196,6 +202,8 @@ def scenarios():
         yield f"train-stage{stage}", _training(stage=stage)
     yield "train-sgd", _training(algorithm="sgd", momentum=0.9)
     yield "train-private", _training(step=_private_step)
+    for stage in range(4):
+        yield f"train-bulk{stage}", _training(step=_bulk_step, stage=stage)
     yield "train-clip", _training(say=_say_norm, clip_norm=1)
     yield "train-micro", _training(step=_micro_step, stage=2)
     yield "train-rate", _training(step=_rate_step)

@@ -36,9 +36,16 @@ def main():
                 optimizer.grad_ready(param, gradient)
             optimizer.step()
 
+        gradients = optimizer.gradients({param: gradient for param in range(PARAMS)})
+
+        def bulk_step():
+            gradients.ready()
+            optimizer.step()
+
         measure("empty-call", libzero.abi_version, 100000)
         measure("group-size", lambda: group.size, 100000)
         measure("step-1000", step, 20)
+        measure("step-1000-bulk", bulk_step, 100)
 
 
 main()

@@ -52,6 +52,7 @@ from .generated import (
     Unfilled,
     VerifyResult,
 )
+from .gradients import Gradients
 from .group import Group
 from .library import abi_version, describe, has_feature, status_name, version
 from .optimizer import Optimizer
@@ -75,6 +76,7 @@ __all__ = [
     "Error",
     "Feature",
     "Finding",
+    "Gradients",
     "Group",
     "Initialiser",
     "KeptSlot",

@@ -6,6 +6,7 @@ uint16 with a mark; 8-bit floats are uint8 codes. Types of ml_dtypes, and tensor
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import operator
@@ -96,7 +97,8 @@ def _is_bf16(kind: np.dtype) -> bool:
 def array(data) -> np.ndarray:
     """An array over the memory of `data`, which has DLPack or the buffer protocol: nothing is copied."""
     if isinstance(data, np.ndarray):
-        return data.view(_ADDED[data.dtype.name]) if data.dtype.name in _ADDED else data
+        added = _added(data.dtype)
+        return data if added is None else data.view(added)
     if hasattr(data, "__dlpack__"):
         return from_dlpack(data, _ADDED_TO_DLPACK)
     try:
@@ -104,6 +106,12 @@ def array(data) -> np.ndarray:
     except TypeError:
         given = type(data).__name__
         raise TypeError(f"a NumPy array is needed, or something else with DLPack or the buffer protocol, not a {given}") from None
+
+
+@functools.cache
+def _added(kind: np.dtype) -> np.dtype | None:
+    """What stands for a type that another package added. NumPy takes longer to make a type's name than most calls take."""
+    return _ADDED.get(kind.name)
 
 
 def typed(data, dtype: Dtype, *what: str) -> np.ndarray:
@@ -131,6 +139,15 @@ def shaped(data: np.ndarray, shape: tuple, *what: str) -> np.ndarray:
     """An array that stands for elements of a tensor: flat, or with the tensor's shape when it covers all of it."""
     if data.ndim > 1 and data.size == math.prod(shape) and data.shape != shape:
         raise ValueError(f"the array has shape {data.shape}, but {' '.join(what)} has {shape}; give that shape, or a flat array")
+    return data
+
+
+def in_place(data: np.ndarray) -> np.ndarray:
+    """An array whose elements C reads where they lie."""
+    if not data.flags.c_contiguous:
+        raise BufferError("the array is not contiguous in C order, as what is read in every step must be")
+    if not data.flags.aligned:
+        raise BufferError(f"the array's elements do not lie at multiples of their {data.itemsize} bytes")
     return data
 
 

@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from .generated import (
     TrafficStats,
     VerifyResult,
 )
+from .gradients import Gradients
 from .group import Group
 from .handle import Owner, native_of
 from .lent import lent_array
@@ -191,8 +192,7 @@ class Optimizer(Owner):
         """
         known = self._known(param)
         if grad is not None:
-            what = "the gradient of", known.name
-            grad = elements.shaped(elements.typed(grad, known.grad_dtype, *what), known.shape, *what)
+            grad = self._of_gradient(known, grad)
             if count not in (None, grad.size):
                 raise ValueError(f"count is {count}, but grad has {grad.size} elements")
             count = grad.size
@@ -212,6 +212,14 @@ class Optimizer(Owner):
         if values.size != expected:
             raise ValueError(f"values has {values.size} elements, but {numbers.size} rows of {known.name} have {expected}")
         zero.zero_optimizer_grad_ready_rows(self.native, param, numbers, values, numbers.size)
+
+    def gradients(self, grads: Mapping[int, object] | Sequence[int]) -> Gradients:
+        """Gradients that become ready in one call, gradients.ready(), in each of many steps: by parameter its whole gradient.
+
+        Arrays are checked here and kept, and each step reads what they then hold. None, or parameters alone, mean acquired memory.
+        """
+        pairs = grads.items() if isinstance(grads, Mapping) else ((param, None) for param in grads)
+        return Gradients(self, [(param, self._whole_gradient(param, grad)) for param, grad in pairs])
 
     def set_weight(self, weight: float) -> None:
         """This rank's weight of the step under way, or behind micro_step() of that micro-step; only with Divisor.WEIGHTS."""
@@ -357,6 +365,19 @@ class Optimizer(Owner):
             text = f"parameter {param}: its add_param was interrupted before its shape was known here; make the optimizer anew"
             raise Error(Status.E_STATE, "ZERO_E_STATE", text)
         return known
+
+    def _of_gradient(self, known: Param, grad) -> np.ndarray:
+        what = "the gradient of", known.name
+        return elements.shaped(elements.typed(grad, known.grad_dtype, *what), known.shape, *what)
+
+    def _whole_gradient(self, param: int, grad) -> np.ndarray | None:
+        known = self._known(param)
+        if grad is None:
+            return None
+        grad = self._of_gradient(known, grad)
+        if grad.size != known.count:
+            raise ValueError(f"the array has {grad.size} elements, but the gradient of {known.name} has {known.count}")
+        return elements.in_place(grad)
 
     def _slot_dtype(self, param: int, slot: int) -> Dtype | None:
         """The type of a slot's entries; None for a slot that is not kept, which libzero refuses."""

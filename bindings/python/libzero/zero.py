@@ -254,6 +254,9 @@ def zero_optimizer_grad_ready(optimizer, id, grad, offset, count):
 def zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count):
     return _zero.zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count)
 
+def zero_optimizer_grads_ready(optimizer, ids):
+    return _zero.zero_optimizer_grads_ready(optimizer, ids)
+
 def zero_optimizer_set_weight(optimizer, weight):
     return _zero.zero_optimizer_set_weight(optimizer, weight)
 

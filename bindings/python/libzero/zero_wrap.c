@@ -5689,6 +5689,51 @@ fail:
 }
 
 
+SWIGINTERN PyObject *_wrap_zero_optimizer_grads_ready(PyObject *self, PyObject *args) {
+  PyObject *resultobj = 0;
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int64_t arg3 ;
+  void **arg4 = (void **) 0 ;
+  void *arg5 = (void *) 0 ;
+  Py_buffer view2 = no_buffer ;
+  PyObject *swig_obj[2] ;
+  int32_t result;
+  
+  arg5 = NULL;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grads_ready", 2, 2, swig_obj)) SWIG_fail;
+  if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  {
+    if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
+    if (view2.itemsize != sizeof(int64_t) || element_count(&view2) % 2 != 0) {
+      PyErr_SetString(PyExc_TypeError, "two rows of int64 are needed: ids and addresses");
+      SWIG_fail;
+    }
+    arg3 = element_count(&view2) / 2;
+    arg2 = (int64_t *)view2.buf;
+    arg4 = (void **)((int64_t *)view2.buf + arg3);
+  }
+  {
+    SWIG_PYTHON_THREAD_BEGIN_ALLOW;
+    result = zero_optimizer_grads_ready(arg1,(int64_t const *)arg2,arg3,(void const *const *)arg4,arg5);
+    SWIG_PYTHON_THREAD_END_ALLOW;
+  }
+  {
+    if (result != ZERO_OK) {
+      raise_error(result);
+      SWIG_fail;
+    }
+    resultobj = SWIG_Py_Void();
+  }
+  
+  PyBuffer_Release(&view2);
+  return resultobj;
+fail:
+  PyBuffer_Release(&view2);
+  return NULL;
+}
+
+
 SWIGINTERN PyObject *_wrap_zero_optimizer_set_weight(PyObject *self, PyObject *args) {
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
@@ -8273,6 +8318,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_grad_acquire", _wrap_zero_optimizer_grad_acquire, METH_VARARGS, NULL},
 	 { "zero_optimizer_grad_ready", _wrap_zero_optimizer_grad_ready, METH_VARARGS, NULL},
 	 { "zero_optimizer_grad_ready_rows", _wrap_zero_optimizer_grad_ready_rows, METH_VARARGS, NULL},
+	 { "zero_optimizer_grads_ready", _wrap_zero_optimizer_grads_ready, METH_VARARGS, NULL},
 	 { "zero_optimizer_set_weight", _wrap_zero_optimizer_set_weight, METH_VARARGS, NULL},
 	 { "zero_optimizer_micro_step", _wrap_zero_optimizer_micro_step, METH_VARARGS, NULL},
 	 { "zero_optimizer_step", _wrap_zero_optimizer_step, METH_VARARGS, NULL},

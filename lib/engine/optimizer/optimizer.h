@@ -111,6 +111,8 @@ class Optimizer {
   Status grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate, void *stream = nullptr);
   Status grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream = nullptr);
   Status grad_ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count);
+  /// Whole gradients, one after the other, until one fails. `grads` may be nullptr: all were acquired.
+  Status grads_ready(const int64_t *ids, int64_t count, const void *const *grads, void *stream = nullptr);
   Status set_weight(double weight);
   Task micro_step(int32_t kind);
   Task step(zero_step_result *out, void *stream = nullptr);

@@ -91,6 +91,16 @@ Status Optimizer::grad_ready_rows(int64_t id, const int64_t *rows, const void *v
   return lasting(gradients_.ready_rows(id, rows, values, count));
 }
 
+Status Optimizer::grads_ready(const int64_t *ids, int64_t count, const void *const *grads, void *stream) {
+  ZERO_TRY(check_call("zero_optimizer_grads_ready", Phase::running, Phase::running));
+  for (int64_t i = 0; i < count; ++i) {
+    Status status = params_.check_id(ids[i]);
+    if (status.ok()) status = grad_ready(ids[i], grads != nullptr ? grads[i] : nullptr, 0, params_[ids[i]].count, stream);
+    ZERO_CHECK(status.ok(), status.code(), "ids[%lld] is %lld: %s", lld(i), lld(ids[i]), status.text());
+  }
+  return {};
+}
+
 Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream), Caller::step); }
 Task Optimizer::reduce(zero_step_result *out, void *stream) {
   return run(in_order(reduce_body("zero_optimizer_reduce", out, true), stream), Caller::reduce);

@@ -55,6 +55,9 @@ func optimizerScenarios() {
 	}
 	usual[float32]("train-sgd", 1, zero.Text(zero.KeyAlgorithm, "sgd"), zero.Float(zero.KeyMomentum, 0.9)).run()
 	usual[float32]("train-private", 1).withStep(privateStep).run()
+	for stage := 0; stage <= 3; stage++ {
+		usual[float32](fmt.Sprintf("train-bulk%d", stage), stage).withStep(bulkStep).run()
+	}
 	usual[float32]("train-clip", 1, clip).withSay(sayNorm).run()
 	usual[float32]("train-micro", 2).withStep(microStep).run()
 	usual[float32]("train-rate", 1).withStep(rateStep).run()
@@ -90,6 +93,13 @@ func privateStep(m *model[float32], t int) {
 	check(zero.GiveGrad(background, m.optimizer, idB, 0, m.gradient(idB, t)))
 	check(zero.GiveGrad(background, m.optimizer, idW, 300, w[300:]))
 	check(zero.GiveGrad(background, m.optimizer, idW, 0, w[:300]))
+	m.step()
+}
+
+// bulkStep gives gradients from memory of its own, of both parameters in one call.
+func bulkStep(m *model[float32], t int) {
+	grads := [][]float32{m.gradient(idB, t), m.gradient(idW, t)}
+	check(must(zero.NewGradients(m.optimizer, []int{idB, idW}, grads)).Ready(background))
 	m.step()
 }
 

@@ -36,6 +36,10 @@ func run() error {
 		return err
 	}
 	defer optimizer.Close()
+	grads, err := newGradients(optimizer)
+	if err != nil {
+		return err
+	}
 	for _, measured := range []struct {
 		name  string
 		calls int
@@ -44,6 +48,7 @@ func run() error {
 		{"empty-call", 1000000, func() error { zero.ABIVersion(); return nil }},
 		{"group-size", 100000, func() error { _, err := group.Size(); return err }},
 		{"step-1000", 100, func() error { return step(optimizer) }},
+		{"step-1000-bulk", 100, func() error { return bulkStep(optimizer, grads) }},
 	} {
 		if err := measure(measured.name, measured.calls, measured.call); err != nil {
 			return err
@@ -95,6 +100,24 @@ func step(optimizer *zero.Optimizer) error {
 		if err := zero.GiveGrad(background, optimizer, id, 0, gradient); err != nil {
 			return err
 		}
+	}
+	_, err := optimizer.Step(background)
+	return err
+}
+
+// newGradients names the same gradient for every parameter.
+func newGradients(optimizer *zero.Optimizer) (*zero.Gradients[float32], error) {
+	gradient := make([]float32, elements)
+	ids, grads := make([]int, params), make([][]float32, params)
+	for id := range ids {
+		ids[id], grads[id] = id, gradient
+	}
+	return zero.NewGradients(optimizer, ids, grads)
+}
+
+func bulkStep(optimizer *zero.Optimizer, grads *zero.Gradients[float32]) error {
+	if err := grads.Ready(background); err != nil {
+		return err
 	}
 	_, err := optimizer.Step(background)
 	return err

@@ -1545,6 +1545,27 @@ _gostring_ _wrap_zero_optimizer_grad_ready_rows_czero_da5a4e4ba4f647e8(zero_opti
 }
 
 
+_gostring_ _wrap_zero_optimizer_grads_ready_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2, void **_swig_go_3, void *_swig_go_4) {
+  zero_optimizer *arg1 = (zero_optimizer *) 0 ;
+  int64_t *arg2 = (int64_t *) 0 ;
+  int64_t arg3 ;
+  void **arg4 = (void **) 0 ;
+  void *arg5 = (void *) 0 ;
+  int32_t result;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (zero_optimizer *)_swig_go_0; 
+  arg2 = (int64_t *)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (void **)_swig_go_3; 
+  arg5 = (void *)_swig_go_4; 
+  
+  result = zero_optimizer_grads_ready(arg1,(int64_t const *)arg2,arg3,(void const *const *)arg4,arg5);
+  _swig_go_result = take_failure(result); 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;

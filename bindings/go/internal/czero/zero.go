@@ -165,18 +165,18 @@ typedef _gostring_ swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
 typedef _gostring_ swig_type_138;
-typedef _gostring_ swig_type_139;
+typedef long long swig_type_139;
 typedef _gostring_ swig_type_140;
 typedef _gostring_ swig_type_141;
 typedef _gostring_ swig_type_142;
 typedef _gostring_ swig_type_143;
 typedef _gostring_ swig_type_144;
 typedef _gostring_ swig_type_145;
-typedef long long swig_type_146;
+typedef _gostring_ swig_type_146;
 typedef _gostring_ swig_type_147;
-typedef _gostring_ swig_type_148;
+typedef long long swig_type_148;
 typedef _gostring_ swig_type_149;
-typedef long long swig_type_150;
+typedef _gostring_ swig_type_150;
 typedef _gostring_ swig_type_151;
 typedef long long swig_type_152;
 typedef _gostring_ swig_type_153;
@@ -184,26 +184,26 @@ typedef long long swig_type_154;
 typedef _gostring_ swig_type_155;
 typedef long long swig_type_156;
 typedef _gostring_ swig_type_157;
-typedef _gostring_ swig_type_158;
-typedef long long swig_type_159;
+typedef long long swig_type_158;
+typedef _gostring_ swig_type_159;
 typedef _gostring_ swig_type_160;
 typedef long long swig_type_161;
-typedef long long swig_type_162;
-typedef _gostring_ swig_type_163;
+typedef _gostring_ swig_type_162;
+typedef long long swig_type_163;
 typedef long long swig_type_164;
-typedef long long swig_type_165;
+typedef _gostring_ swig_type_165;
 typedef long long swig_type_166;
-typedef _gostring_ swig_type_167;
+typedef long long swig_type_167;
 typedef long long swig_type_168;
-typedef long long swig_type_169;
+typedef _gostring_ swig_type_169;
 typedef long long swig_type_170;
-typedef _gostring_ swig_type_171;
-typedef _gostring_ swig_type_172;
+typedef long long swig_type_171;
+typedef long long swig_type_172;
 typedef _gostring_ swig_type_173;
 typedef _gostring_ swig_type_174;
-typedef long long swig_type_175;
+typedef _gostring_ swig_type_175;
 typedef _gostring_ swig_type_176;
-typedef _gostring_ swig_type_177;
+typedef long long swig_type_177;
 typedef _gostring_ swig_type_178;
 typedef _gostring_ swig_type_179;
 typedef _gostring_ swig_type_180;
@@ -215,15 +215,15 @@ typedef _gostring_ swig_type_185;
 typedef _gostring_ swig_type_186;
 typedef _gostring_ swig_type_187;
 typedef _gostring_ swig_type_188;
-typedef long long swig_type_189;
+typedef _gostring_ swig_type_189;
 typedef _gostring_ swig_type_190;
-typedef _gostring_ swig_type_191;
+typedef long long swig_type_191;
 typedef _gostring_ swig_type_192;
 typedef _gostring_ swig_type_193;
 typedef _gostring_ swig_type_194;
-typedef long long swig_type_195;
+typedef _gostring_ swig_type_195;
 typedef _gostring_ swig_type_196;
-typedef _gostring_ swig_type_197;
+typedef long long swig_type_197;
 typedef _gostring_ swig_type_198;
 typedef _gostring_ swig_type_199;
 typedef _gostring_ swig_type_200;
@@ -234,66 +234,68 @@ typedef _gostring_ swig_type_204;
 typedef _gostring_ swig_type_205;
 typedef _gostring_ swig_type_206;
 typedef _gostring_ swig_type_207;
-typedef long long swig_type_208;
+typedef _gostring_ swig_type_208;
 typedef _gostring_ swig_type_209;
-typedef _gostring_ swig_type_210;
+typedef long long swig_type_210;
 typedef _gostring_ swig_type_211;
 typedef _gostring_ swig_type_212;
-typedef long long swig_type_213;
+typedef _gostring_ swig_type_213;
 typedef _gostring_ swig_type_214;
 typedef long long swig_type_215;
 typedef _gostring_ swig_type_216;
-typedef _gostring_ swig_type_217;
+typedef long long swig_type_217;
 typedef _gostring_ swig_type_218;
-typedef long long swig_type_219;
+typedef _gostring_ swig_type_219;
 typedef _gostring_ swig_type_220;
-typedef _gostring_ swig_type_221;
+typedef long long swig_type_221;
 typedef _gostring_ swig_type_222;
 typedef _gostring_ swig_type_223;
-typedef long long swig_type_224;
-typedef long long swig_type_225;
-typedef _gostring_ swig_type_226;
-typedef _gostring_ swig_type_227;
+typedef _gostring_ swig_type_224;
+typedef _gostring_ swig_type_225;
+typedef long long swig_type_226;
+typedef long long swig_type_227;
 typedef _gostring_ swig_type_228;
 typedef _gostring_ swig_type_229;
 typedef _gostring_ swig_type_230;
-typedef long long swig_type_231;
+typedef _gostring_ swig_type_231;
 typedef _gostring_ swig_type_232;
 typedef long long swig_type_233;
 typedef _gostring_ swig_type_234;
-typedef _gostring_ swig_type_235;
+typedef long long swig_type_235;
 typedef _gostring_ swig_type_236;
-typedef long long swig_type_237;
+typedef _gostring_ swig_type_237;
 typedef _gostring_ swig_type_238;
 typedef long long swig_type_239;
 typedef _gostring_ swig_type_240;
-typedef _gostring_ swig_type_241;
-typedef long long swig_type_242;
+typedef long long swig_type_241;
+typedef _gostring_ swig_type_242;
 typedef _gostring_ swig_type_243;
 typedef long long swig_type_244;
 typedef _gostring_ swig_type_245;
-typedef _gostring_ swig_type_246;
-typedef long long swig_type_247;
+typedef long long swig_type_246;
+typedef _gostring_ swig_type_247;
 typedef _gostring_ swig_type_248;
-typedef _gostring_ swig_type_249;
+typedef long long swig_type_249;
 typedef _gostring_ swig_type_250;
-typedef long long swig_type_251;
+typedef _gostring_ swig_type_251;
 typedef _gostring_ swig_type_252;
-typedef _gostring_ swig_type_253;
+typedef long long swig_type_253;
 typedef _gostring_ swig_type_254;
-typedef long long swig_type_255;
+typedef _gostring_ swig_type_255;
 typedef _gostring_ swig_type_256;
-typedef _gostring_ swig_type_257;
-typedef long long swig_type_258;
+typedef long long swig_type_257;
+typedef _gostring_ swig_type_258;
 typedef _gostring_ swig_type_259;
 typedef long long swig_type_260;
 typedef _gostring_ swig_type_261;
 typedef long long swig_type_262;
 typedef _gostring_ swig_type_263;
 typedef long long swig_type_264;
-typedef long long swig_type_265;
-typedef _gostring_ swig_type_266;
+typedef _gostring_ swig_type_265;
+typedef long long swig_type_266;
 typedef long long swig_type_267;
+typedef _gostring_ swig_type_268;
+typedef long long swig_type_269;
 extern void _wrap_Swig_free_czero_da5a4e4ba4f647e8(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_czero_da5a4e4ba4f647e8(swig_intgo arg1);
 
@@ -369,83 +371,84 @@ extern swig_type_127 _wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(u
 extern swig_type_129 _wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_130 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
 extern swig_type_131 _wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_132 arg2, uintptr_t arg3, swig_type_133 arg4, swig_type_134 arg5, uintptr_t arg6);
 extern swig_type_135 _wrap_zero_optimizer_grad_ready_rows_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_136 arg2, uintptr_t arg3, uintptr_t arg4, swig_type_137 arg5, uintptr_t arg6);
-extern swig_type_138 _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(uintptr_t arg1, double arg2);
-extern swig_type_139 _wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_140 _wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_141 _wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_142 _wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_143 _wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_144 _wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_145 _wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_146 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_147 _wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_138 _wrap_zero_optimizer_grads_ready_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_139 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_140 _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(uintptr_t arg1, double arg2);
+extern swig_type_141 _wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_142 _wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_143 _wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_144 _wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_145 _wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_146 _wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_147 _wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_148 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_149 _wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_148 _wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_149 _wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_150 arg2);
-extern swig_type_151 _wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_152 arg2, int arg3, double arg4);
-extern swig_type_153 _wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_154 arg2, int arg3, uintptr_t arg4);
-extern swig_type_155 _wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_156 arg3);
-extern swig_type_157 _wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_158 _wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_159 arg2, uintptr_t arg3);
-extern swig_type_160 _wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_161 arg2, swig_type_162 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_163 _wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_164 arg2, int arg3, swig_type_165 arg4, uintptr_t arg5, swig_type_166 arg6, uintptr_t arg7);
-extern swig_type_167 _wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_168 arg2, int arg3, swig_type_169 arg4, uintptr_t arg5, swig_type_170 arg6, uintptr_t arg7);
-extern swig_type_171 _wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_172 _wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_173 _wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_174 _wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_175 arg2);
-extern swig_type_176 _wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_177 arg2, uintptr_t arg3);
-extern swig_type_178 _wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_180 _wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_182 _wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_183 _wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_184 arg2, uintptr_t arg3);
-extern swig_type_185 _wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3);
-extern swig_type_187 _wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_188 arg2, int arg3, uintptr_t arg4, swig_type_189 arg5, uintptr_t arg6, int arg7);
-extern swig_type_190 _wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_191 arg2, swig_type_192 arg3);
-extern swig_type_193 _wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_194 arg2, uintptr_t arg3, swig_type_195 arg4, uintptr_t arg5);
-extern swig_type_196 _wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3);
-extern swig_type_199 _wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_200 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_201 _wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_203 _wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_204 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_205 _wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_206 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_207 _wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_208 arg3, uintptr_t arg4);
+extern swig_type_150 _wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_151 _wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_152 arg2);
+extern swig_type_153 _wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_154 arg2, int arg3, double arg4);
+extern swig_type_155 _wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_156 arg2, int arg3, uintptr_t arg4);
+extern swig_type_157 _wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_158 arg3);
+extern swig_type_159 _wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_160 _wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3);
+extern swig_type_162 _wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_163 arg2, swig_type_164 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_165 _wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_166 arg2, int arg3, swig_type_167 arg4, uintptr_t arg5, swig_type_168 arg6, uintptr_t arg7);
+extern swig_type_169 _wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_170 arg2, int arg3, swig_type_171 arg4, uintptr_t arg5, swig_type_172 arg6, uintptr_t arg7);
+extern swig_type_173 _wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_174 _wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_175 _wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_176 _wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_177 arg2);
+extern swig_type_178 _wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3);
+extern swig_type_180 _wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_182 _wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_184 _wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_185 _wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3);
+extern swig_type_187 _wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3);
+extern swig_type_189 _wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_190 arg2, int arg3, uintptr_t arg4, swig_type_191 arg5, uintptr_t arg6, int arg7);
+extern swig_type_192 _wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3);
+extern swig_type_195 _wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_196 arg2, uintptr_t arg3, swig_type_197 arg4, uintptr_t arg5);
+extern swig_type_198 _wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3);
+extern swig_type_201 _wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_203 _wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_204 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_205 _wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_206 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_207 _wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_208 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_209 _wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_210 arg3, uintptr_t arg4);
 extern void _wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_209 _wrap_zero_save_open_czero_da5a4e4ba4f647e8(swig_type_210 arg1, uintptr_t arg2);
-extern swig_type_211 _wrap_zero_save_list_czero_da5a4e4ba4f647e8(swig_type_212 arg1, int arg2, uintptr_t arg3, swig_type_213 arg4, uintptr_t arg5);
-extern swig_type_214 _wrap_zero_save_describe_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_215 arg4, uintptr_t arg5);
-extern swig_type_216 _wrap_zero_save_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_217 _wrap_zero_save_compare_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_218 _wrap_zero_save_differences_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_219 arg4, uintptr_t arg5);
-extern swig_type_220 _wrap_zero_save_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_221 arg2);
-extern swig_type_222 _wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(swig_type_223 arg1, swig_type_224 arg2, uintptr_t arg3, swig_type_225 arg4, uintptr_t arg5);
-extern swig_type_226 _wrap_zero_save_remove_czero_da5a4e4ba4f647e8(swig_type_227 arg1, swig_type_228 arg2);
-extern swig_type_229 _wrap_zero_save_progress_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_211 _wrap_zero_save_open_czero_da5a4e4ba4f647e8(swig_type_212 arg1, uintptr_t arg2);
+extern swig_type_213 _wrap_zero_save_list_czero_da5a4e4ba4f647e8(swig_type_214 arg1, int arg2, uintptr_t arg3, swig_type_215 arg4, uintptr_t arg5);
+extern swig_type_216 _wrap_zero_save_describe_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_217 arg4, uintptr_t arg5);
+extern swig_type_218 _wrap_zero_save_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_219 _wrap_zero_save_compare_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_220 _wrap_zero_save_differences_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_221 arg4, uintptr_t arg5);
+extern swig_type_222 _wrap_zero_save_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_223 arg2);
+extern swig_type_224 _wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(swig_type_225 arg1, swig_type_226 arg2, uintptr_t arg3, swig_type_227 arg4, uintptr_t arg5);
+extern swig_type_228 _wrap_zero_save_remove_czero_da5a4e4ba4f647e8(swig_type_229 arg1, swig_type_230 arg2);
+extern swig_type_231 _wrap_zero_save_progress_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
 extern void _wrap_zero_save_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_230 _wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_231 arg2);
-extern swig_type_232 _wrap_zero_server_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_233 arg3, uintptr_t arg4);
-extern swig_type_234 _wrap_zero_server_seal_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_235 _wrap_zero_server_shard_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_236 _wrap_zero_server_replay_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_237 arg3);
-extern swig_type_238 _wrap_zero_server_record_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_239 arg3, uintptr_t arg4);
-extern swig_type_240 _wrap_zero_server_run_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_241 _wrap_zero_server_push_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_242 arg3);
-extern swig_type_243 _wrap_zero_server_pull_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_244 arg3);
-extern swig_type_245 _wrap_zero_server_leave_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_232 _wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_233 arg2);
+extern swig_type_234 _wrap_zero_server_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_235 arg3, uintptr_t arg4);
+extern swig_type_236 _wrap_zero_server_seal_czero_da5a4e4ba4f647e8(uintptr_t arg1);
+extern swig_type_237 _wrap_zero_server_shard_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_238 _wrap_zero_server_replay_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_239 arg3);
+extern swig_type_240 _wrap_zero_server_record_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_241 arg3, uintptr_t arg4);
+extern swig_type_242 _wrap_zero_server_run_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_243 _wrap_zero_server_push_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_244 arg3);
+extern swig_type_245 _wrap_zero_server_pull_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_246 arg3);
+extern swig_type_247 _wrap_zero_server_leave_czero_da5a4e4ba4f647e8(uintptr_t arg1);
 extern void _wrap_zero_server_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_246 _wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_247 arg2);
-extern swig_type_248 _wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_249 _wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_250 _wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_251 arg2);
-extern swig_type_252 _wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_253 _wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_254 _wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_255 arg2);
-extern swig_type_256 _wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_257 _wrap_zero_describe_library_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_258 arg2, uintptr_t arg3);
-extern swig_type_259 _wrap_zero_describe_group_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_260 arg3, uintptr_t arg4);
-extern swig_type_261 _wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_262 arg3, uintptr_t arg4);
-extern swig_type_263 _wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_264 arg3, uintptr_t arg4);
-extern swig_type_265 _wrap_zero_abi_version_czero_da5a4e4ba4f647e8(void);
-extern swig_type_266 _wrap_zero_version_czero_da5a4e4ba4f647e8(void);
-extern swig_type_267 _wrap_zero_has_feature_czero_da5a4e4ba4f647e8(int arg1);
+extern swig_type_248 _wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_249 arg2);
+extern swig_type_250 _wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_251 _wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_252 _wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_253 arg2);
+extern swig_type_254 _wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_255 _wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_256 _wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_257 arg2);
+extern swig_type_258 _wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_259 _wrap_zero_describe_library_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_260 arg2, uintptr_t arg3);
+extern swig_type_261 _wrap_zero_describe_group_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_262 arg3, uintptr_t arg4);
+extern swig_type_263 _wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_264 arg3, uintptr_t arg4);
+extern swig_type_265 _wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_266 arg3, uintptr_t arg4);
+extern swig_type_267 _wrap_zero_abi_version_czero_da5a4e4ba4f647e8(void);
+extern swig_type_268 _wrap_zero_version_czero_da5a4e4ba4f647e8(void);
+extern swig_type_269 _wrap_zero_has_feature_czero_da5a4e4ba4f647e8(int arg1);
 #undef intgo
 */
 import "C"
@@ -1787,6 +1790,33 @@ func Zero_optimizer_grad_ready_rows(arg1 Optimizer, arg2 int64, arg3 *int64, arg
 	return swig_r_1
 }
 
+func Zero_optimizer_grads_ready(arg1 Optimizer, arg2 *int64, arg3 int64, arg4 *uintptr, arg5 unsafe.Pointer) (_swig_ret *Failure) {
+	var swig_r string
+	var _swig_i_0 uintptr
+ _swig_i_0 = uintptr(arg1) 
+	var _swig_i_1 uintptr
+
+	defer keep(unsafe.Pointer(arg2))
+	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
+
+	_swig_i_2 := arg3
+	var _swig_i_3 uintptr
+
+	defer keep(unsafe.Pointer(arg4))
+	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
+
+	var _swig_i_4 uintptr
+
+	defer keep(unsafe.Pointer(arg5))
+	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
+
+	swig_r_p := C._wrap_zero_optimizer_grads_ready_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_139(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 *Failure
+ swig_r_1 = newFailure(swig_r) 
+	return swig_r_1
+}
+
 func Zero_optimizer_set_weight(arg1 Optimizer, arg2 float64) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
@@ -1932,7 +1962,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1992,7 +2022,7 @@ func Zero_optimizer_request_stop(arg1 Optimizer, arg2 int64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2006,7 +2036,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2024,7 +2054,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2037,7 +2067,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_156(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_158(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2071,7 +2101,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2099,7 +2129,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.swig_type_162(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1), C.swig_type_164(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2124,7 +2154,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.int(_swig_i_2), C.swig_type_165(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_166(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.int(_swig_i_2), C.swig_type_167(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_168(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2149,7 +2179,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_168(_swig_i_1), C.int(_swig_i_2), C.swig_type_169(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_170(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.int(_swig_i_2), C.swig_type_171(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_172(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2222,7 +2252,7 @@ func Zero_checkpoint_result_init(arg1 *CheckpointResult, arg2 uint64) (_swig_ret
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
+	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2239,7 +2269,7 @@ func Zero_optimizer_save(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer) (_swi
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2264,7 +2294,7 @@ func Zero_optimizer_save_async(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer,
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2289,7 +2319,7 @@ func Zero_optimizer_resume(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2324,7 +2354,7 @@ func Zero_checkpoint_add_optimizer(arg1 Checkpoint, arg2 string, arg3 Optimizer)
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2341,7 +2371,7 @@ func Zero_checkpoint_add_buffer(arg1 Checkpoint, arg2 string, arg3 Buffer) (_swi
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2369,7 +2399,7 @@ func Zero_checkpoint_add_tensor(arg1 Checkpoint, arg2 string, arg3 int32, arg4 *
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_189(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
+	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_191(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2385,7 +2415,7 @@ func Zero_checkpoint_set_text(arg1 Checkpoint, arg2 string, arg3 string) (_swig_
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2414,7 +2444,7 @@ func Zero_checkpoint_get_text(arg1 Checkpoint, arg2 string, arg3 *byte, arg4 int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_195(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_197(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2430,7 +2460,7 @@ func Zero_checkpoint_rename(arg1 Checkpoint, arg2 string, arg3 string) (_swig_re
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2458,7 +2488,7 @@ func Zero_checkpoint_save(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2488,7 +2518,7 @@ func Zero_checkpoint_save_async(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2514,7 +2544,7 @@ func Zero_checkpoint_load(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2540,7 +2570,7 @@ func Zero_checkpoint_export(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsaf
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2565,7 +2595,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_208(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_210(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2586,7 +2616,7 @@ func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_save_open_czero_da5a4e4ba4f647e8(*(*C.swig_type_210)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_save_open_czero_da5a4e4ba4f647e8(*(*C.swig_type_212)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2611,7 +2641,7 @@ func Zero_save_list(arg1 string, arg2 int32, arg3 *byte, arg4 int64, arg5 *int64
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_list_czero_da5a4e4ba4f647e8(*(*C.swig_type_212)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_213(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_list_czero_da5a4e4ba4f647e8(*(*C.swig_type_214)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_215(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2637,7 +2667,7 @@ func Zero_save_describe(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_describe_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_215(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_describe_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_217(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2689,7 +2719,7 @@ func Zero_save_differences(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_differences_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_219(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_differences_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_221(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2701,7 +2731,7 @@ func Zero_save_export(arg1 Save, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2726,7 +2756,7 @@ func Zero_save_prunable(arg1 string, arg2 int64, arg3 *byte, arg4 int64, arg5 *i
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(*(*C.swig_type_223)(unsafe.Pointer(&_swig_i_0)), C.swig_type_224(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_225(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(*(*C.swig_type_225)(unsafe.Pointer(&_swig_i_0)), C.swig_type_226(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_227(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2740,7 +2770,7 @@ func Zero_save_remove(arg1 string, arg2 string) (_swig_ret *Failure) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_remove_czero_da5a4e4ba4f647e8(*(*C.swig_type_227)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_remove_czero_da5a4e4ba4f647e8(*(*C.swig_type_229)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2788,7 +2818,7 @@ func Zero_server_result_init(arg1 *ServerResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1))
+	swig_r_p := C._wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2807,7 +2837,7 @@ func Zero_server_create(arg1 Group, arg2 Config, arg3 int64, arg4 *Server) (_swi
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_server_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_233(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_server_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_235(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2861,7 +2891,7 @@ func Zero_server_replay(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_server_replay_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_237(_swig_i_2))
+	swig_r_p := C._wrap_zero_server_replay_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_239(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2883,7 +2913,7 @@ func Zero_server_record(arg1 Server, arg2 unsafe.Pointer, arg3 int64, arg4 *int6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_server_record_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_239(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_server_record_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_241(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2916,7 +2946,7 @@ func Zero_server_push(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret *
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_server_push_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_242(_swig_i_2))
+	swig_r_p := C._wrap_zero_server_push_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_244(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2933,7 +2963,7 @@ func Zero_server_pull(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret *
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_server_pull_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_244(_swig_i_2))
+	swig_r_p := C._wrap_zero_server_pull_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_246(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2965,7 +2995,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3014,7 +3044,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_251(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_253(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3063,7 +3093,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_255(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3099,7 +3129,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_260(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3121,7 +3151,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_260(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_262(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3143,7 +3173,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_262(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_264(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3165,7 +3195,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_264(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_266(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 

@@ -1,4 +1,4 @@
-# Nanoseconds of a call, as bindings/conformance/README.md measures them: three lines `name: nanoseconds`, to compare with C's.
+# Nanoseconds of a call, as bindings/conformance/README.md measures them: lines `name: nanoseconds`, to compare with C's.
 #   julia --project=<LibZero> examples/overhead.jl
 
 using LibZero
@@ -27,6 +27,11 @@ function step(optimizer, params, gradient)
     step!(optimizer)
 end
 
+function bulk_step(optimizer, params, gradients)
+    grads_ready(optimizer, params, gradients)
+    step!(optimizer)
+end
+
 Group(nothing, 0, 1) do group
     Optimizer(group; overlap = 0) do optimizer
         params = [add_param!(optimizer, "p$i", Float32, 16) for i in 1:1000]
@@ -36,5 +41,6 @@ Group(nothing, 0, 1) do group
         measure("empty-call", LibZero.zero_abi_version, 1_000_000)
         measure("group-size", () -> group_size(group), 100_000)
         measure("step-1000", () -> step(optimizer, params, gradient), 100)
+        measure("step-1000-bulk", () -> bulk_step(optimizer, params, fill(gradient, length(params))), 100)
     end
 end

@@ -2,9 +2,9 @@
 Julia's side of libzero: process groups, sharded buffers and ZeRO optimizers.
 
 Calls that wait for other ranks poll: other tasks run meanwhile and the garbage collector never waits for a peer, so ranks may be tasks of
-one thread, threads, or processes under `mpirun`. Four have no form that polls: [`grad_acquire`](@ref) and [`grad_ready`](@ref), which may
-wait for a free bucket, [`init_param!`](@ref), which behind a step waits for parameters that still travel, and `close`, of an optimizer on a
-thread of its own, of a group over MPI in the call.
+one thread, threads, or processes under `mpirun`. Five have no form that polls: [`grad_acquire`](@ref), [`grad_ready`](@ref) and
+[`grads_ready`](@ref), which may wait for a free bucket, [`init_param!`](@ref), which behind a step waits for parameters that still travel,
+and `close`, of an optimizer on a thread of its own, of a group over MPI in the call.
 
 Arrays. C lays arrays out by rows, Julia by columns: what other languages call shape (20, 30) is an `Array` of size (30, 20) here, with the
 same elements in the same places. Only contiguous arrays are taken, of the element types that libzero has: `Float32`, `Float64`, `Float16`,
@@ -30,7 +30,7 @@ export all_gather!, all_reduce!, all_to_all!, bcast!, gather!, recv!, reduce!, r
 export acquire, acquire!, release, shard, shard_range
 export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!
 export begin!, init_param!, module_buffer, seal!, sync_module_buffers!
-export apply!, grad_acquire, grad_ready, grad_ready_rows, micro_step!, set_weight!, step!, sync!
+export apply!, grad_acquire, grad_ready, grad_ready_rows, grads_ready, micro_step!, set_weight!, step!, sync!
 export load!, rename!, request_stop, resume!, save, save_async, skipped
 export slots, verify, views
 export Save, differences, export_params, list_saves, progress, prunable_saves, remove_save

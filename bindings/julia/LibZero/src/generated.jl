@@ -755,6 +755,7 @@ mutable struct Functions
     zero_optimizer_grad_acquire::Ptr{Cvoid}
     zero_optimizer_grad_ready::Ptr{Cvoid}
     zero_optimizer_grad_ready_rows::Ptr{Cvoid}
+    zero_optimizer_grads_ready::Ptr{Cvoid}
     zero_optimizer_set_weight::Ptr{Cvoid}
     zero_optimizer_micro_step::Ptr{Cvoid}
     zero_optimizer_micro_step_async::Ptr{Cvoid}
@@ -849,7 +850,7 @@ mutable struct Functions
     zero_abi_version::Ptr{Cvoid}
     zero_version::Ptr{Cvoid}
     zero_has_feature::Ptr{Cvoid}
-    Functions() = new(ntuple(_ -> C_NULL, 193)...)
+    Functions() = new(ntuple(_ -> C_NULL, 194)...)
 end
 const libzero = Functions()
 
@@ -1309,6 +1310,12 @@ end
 function zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count, stream = C_NULL)
     check(ccall(entry(libzero.zero_optimizer_grad_ready_rows), Int32, (Handle, Int64, Ptr{Int64}, Ptr{Cvoid}, Int64, Ptr{Cvoid}),
           optimizer, id, rows, values, count, stream))
+    return nothing
+end
+
+function zero_optimizer_grads_ready(optimizer, ids, grads, stream = C_NULL)
+    GC.@preserve ids check(ccall(entry(libzero.zero_optimizer_grads_ready), Int32, (Handle, Ptr{Int64}, Int64, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}),
+          optimizer, address_of(ids), length_of(ids), grads, stream))
     return nothing
 end
 

@@ -64,6 +64,33 @@ function grad_ready_rows(
     GC.@preserve values zero_optimizer_grad_ready_rows(optimizer, number, numbers, address_of(values), length(rows))
 end
 
+"""
+    grads_ready(optimizer, params, grads)
+
+Gives the whole gradients of several tensors in one call, in their order, as [`grad_ready`](@ref) gives one. Where it fails at one of them,
+those before it are given. Other ranks of this thread run before the call, not between its gradients: with buckets that are small for the
+model, in stages 2 and 3, give fewer at a time or let ranks be threads.
+"""
+function grads_ready(optimizer::Optimizer, params::AbstractVector{<:Parameter}, grads::AbstractVector)
+    length(params) == length(grads) ||
+        throw(ArgumentError("there are $(length(params)) parameters, but $(length(grads)) gradients"))
+    numbers = Int64[id(optimizer, param) for param in params]
+    kept = collect(grads)
+    places = Ptr{Cvoid}[place_of(optimizer, param, grad) for (param, grad) in zip(params, kept)]
+    let_ranks_catch_up(optimizer)
+    GC.@preserve kept zero_optimizer_grads_ready(optimizer, numbers, places)
+end
+
+"Where the whole gradient of a tensor lies."
+function place_of(optimizer::Optimizer, param::Parameter{T,N,G}, grad::AbstractArray) where {T,N,G}
+    of = "the gradient of ", name_in(optimizer, param)
+    check_eltype(G, grad, of...)
+    check_dims(param.dims, grad, of...)
+    length(grad) == length(param) ||
+        throw(ArgumentError("the array has $(length(grad)) elements, but $(string(of...)) has $(length(param))"))
+    return address_of(grad)
+end
+
 "A rank that ran ahead would find no free bucket, and keep the others on its thread from giving theirs."
 let_ranks_catch_up(optimizer::Optimizer) = optimizer.alone ? nothing : yield()
 

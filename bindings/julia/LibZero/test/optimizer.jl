@@ -134,6 +134,47 @@ whole(optimizer, params...) = map(param -> acquire(copy, optimizer, param), para
         end == [(false, 6, "ZERO_E_INVALID_ARGUMENT", "ZERO_E_STATE")]
     end
 
+    @testset "gradients of many tensors in one call have the bits of single calls" begin
+        gradient(param, t, rank) = grad_type(param)[(131i + 17t + 7rank) % 257 / 100 - 1 for i in 1:length(param)]
+        function bits(stage, bulk)
+            on_ranks(2) do group, rank
+                Optimizer(group; stage = stage, bucket_bytes = 1024) do optimizer
+                    params = [add_param!(optimizer, "p$n", T, n) for (T, n) in ((Float32, 600), (Float32, 0), (BFloat16, 7))]
+                    seal!(optimizer)
+                    begin!(optimizer, :local)
+                    for t in 1:3
+                        grads = [gradient(param, t, rank) for param in params]
+                        bulk ? grads_ready(optimizer, params, grads) : foreach((p, g) -> grad_ready(optimizer, p, g), params, grads)
+                        step!(optimizer).unfilled_count == 0 || error("a gradient is missing")
+                    end
+                    whole(optimizer, params...)
+                end
+            end
+        end
+        for stage in 0:3
+            expected = bits(stage, false)
+            @test !iszero(expected[1][1]) && bits(stage, true) == expected
+        end
+        Group(nothing, 0, 1) do group
+            Optimizer(group) do optimizer
+                v, w = (add_param!(optimizer, name, Float32, (2, 3)) for name in ("v", "w"))
+                seal!(optimizer)
+                begin!(optimizer, :local)
+                give(params, grads...) = grads_ready(optimizer, params, [grads...])
+                good = zeros(Float32, 2, 3)
+                @test_throws ArgumentError give([w], zeros(2, 3))
+                @test_throws ArgumentError give([w], view(zeros(Float32, 4, 3), 1:2, :))
+                @test_throws ArgumentError give([w], zeros(Float32, 3, 2))
+                @test_throws ArgumentError give([w], zeros(Float32, 5))
+                @test_throws ArgumentError give([v, w], good)
+                grads_ready(optimizer, typeof(w)[], Matrix{Float32}[])
+                @test occursin("ids[1] is 1: ", error_text(() -> give([w, w], good, good)))
+                give([v], vec(good))
+                @test step!(optimizer).unfilled_count == 0
+            end
+        end
+    end
+
     @testset "hyper-parameters and scalars of the run" begin
         @test trained(1; lr = 0.5) do optimizer, w, b, rank
             before = (optimizer[:lr], optimizer[:step_count])

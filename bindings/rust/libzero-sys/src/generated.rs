@@ -769,6 +769,9 @@ extern "C" {
     /// See `zero/optimizer.h`.
     pub fn zero_optimizer_grad_ready_rows(optimizer: *mut zero_optimizer, id: i64, rows: *const i64, values: *const c_void, count: i64, stream: *mut c_void) -> i32;
 
+    /// See `zero/optimizer.h`; reads `ids[..count]`.
+    pub fn zero_optimizer_grads_ready(optimizer: *mut zero_optimizer, ids: *const i64, count: i64, grads: *mut *const c_void, stream: *mut c_void) -> i32;
+
     /// See `zero/optimizer.h`.
     pub fn zero_optimizer_set_weight(optimizer: *mut zero_optimizer, weight: f64) -> i32;
 

@@ -28,6 +28,12 @@ fn main() -> Result<()> {
             optimizer.grad_ready(param, 0, &[0f32; ELEMENTS])?;
         }
         optimizer.step().map(drop)
+    })?;
+    measure("step-1000-bulk", 100, || {
+        let gradient = [0f32; ELEMENTS];
+        let grads: Vec<_> = params.iter().map(|&param| (param, &gradient[..])).collect();
+        optimizer.grads_ready(&grads)?;
+        optimizer.step().map(drop)
     })
 }
 

@@ -100,6 +100,53 @@ fn gradients_come_from_the_callers_memory_in_ranges() {
 }
 
 #[test]
+fn gradients_of_many_tensors_in_one_call_have_the_bits_of_single_calls() {
+    let gradient = |rank: usize, step: usize, count: usize| -> Vec<f32> {
+        (0..count).map(|i| ((i * 131 + step * 17 + rank * 7) % 257) as f32 / 100.0 - 1.28).collect()
+    };
+    let trained = |stage: i64, bulk: bool| {
+        ranks::run(3, |group, rank| {
+            let mut optimizer = Optimizer::new(&group, Some(&descent(&[(Key::Stage, stage), (Key::BucketBytes, 1024)]))).unwrap();
+            let params: Vec<_> = [600, 0, 7].iter().map(|&n| optimizer.add_param::<f32>(&format!("p{n}"), &[n], None).unwrap()).collect();
+            optimizer.seal().unwrap();
+            optimizer.begin(Source::Local).unwrap();
+            for step in 0..3 {
+                let grads: Vec<_> = [600, 0, 7].iter().map(|&count| gradient(rank, step, count)).collect();
+                let pairs: Vec<_> = params.iter().copied().zip(grads.iter().map(Vec::as_slice)).collect();
+                if bulk {
+                    optimizer.grads_ready(&pairs).unwrap();
+                } else {
+                    pairs.iter().for_each(|&(param, grad)| optimizer.grad_ready(param, 0, grad).unwrap());
+                }
+                assert_eq!(optimizer.step().unwrap().unfilled_count, 0);
+            }
+            [read(&optimizer, params[0], 600), read(&optimizer, params[2], 7)].concat()
+        })
+    };
+    for stage in 0..=3 {
+        let expected = trained(stage, false);
+        assert_ne!(expected[0], [0.0; 607]);
+        assert_eq!(trained(stage, true), expected, "stage {stage}");
+    }
+}
+
+#[test]
+fn gradients_in_one_call_end_at_the_first_error() {
+    let group = Group::alone(None).unwrap();
+    let (mut optimizer, w) = begun(&group, &descent(&[]));
+    let (ones, few) = ([1.0; COUNT], [1.0; COUNT - 1]);
+    let code = |grads: &[(libzero::Param<f32>, &[f32])]| optimizer.grads_ready(grads).map_err(|error| error.code());
+    assert_eq!(code(&[(w, &few)]), Err(Code::InvalidArgument));
+    let view = optimizer.grad(w).unwrap();
+    assert_eq!(code(&[(w, &ones)]), Err(Code::State));
+    drop(view);
+    assert_eq!(code(&[]), Ok(()));
+    assert_eq!(code(&[(w, &ones), (w, &ones)]), Err(Code::State));
+    optimizer.step().unwrap();
+    assert_eq!(optimizer.param(w).unwrap()[..], [0.0; COUNT]);
+}
+
+#[test]
 fn an_acquired_gradient_is_given_in_ranges_and_goes_with_the_last() {
     for stage in 0..=3 {
         ranks::run(2, |group, rank| {

@@ -31,6 +31,13 @@ function private_step(model, t)
     return step!(model.optimizer)
 end
 
+"Gradients from memory of its own, of both parameters in one call."
+function bulk_step(model, t)
+    params = [model.b, model.w]
+    grads_ready(model.optimizer, params, [gradient(model, param, t) for param in params])
+    return step!(model.optimizer)
+end
+
 function micro_steps(model, t)
     micro_step!(model.optimizer, :local)
     give_gradients(model, t)
@@ -133,6 +140,9 @@ end
 function step_scenarios()
     say("train-sgd", train(; algorithm = "sgd", momentum = 0.9))
     say("train-private", train(; step = private_step))
+    for stage in 0:3
+        say("train-bulk$stage", train(; stage = stage, step = bulk_step))
+    end
     say("train-clip", train((model, last) -> [model.rank == 0 ? bits(last.grad_norm) : nothing; say_result(model)...]; clip_norm = 1))
     say("train-micro", train(; stage = 2, step = micro_steps))
     say("train-rate", train(; step = rate_step))

@@ -17,6 +17,9 @@ pub fn print() -> Result<()> {
     let result = trained(sgd, |training| training.result())?;
     line("train-sgd", &result[0]);
     line("train-private", &run(|_| Ok(()), private)?[0]);
+    for stage in 0..=3 {
+        line(&format!("train-bulk{stage}"), &run(|config| set(config, Key::Stage, stage), bulk)?[0]);
+    }
     line("train-clip", &run(|config| set(config, Key::ClipNorm, 1.0), clip)?[0]);
     line("train-micro", &run(|config| set(config, Key::Stage, 2), micro)?[0]);
     line("train-rate", &run(|_| Ok(()), rate)?[0]);
@@ -67,6 +70,16 @@ fn private(training: &mut Training<f32>) -> Result<String> {
         training.optimizer.grad_ready(training.b, 0, &b)?;
         training.optimizer.grad_ready(training.w, first.len(), second)?;
         training.optimizer.grad_ready(training.w, 0, first)?;
+        training.optimizer.step()?;
+    }
+    training.result()
+}
+
+/// Gradients from memory of its own, of both parameters in one call.
+fn bulk(training: &mut Training<f32>) -> Result<String> {
+    for t in 0..STEPS {
+        let (b, w) = (training.gradient(training.b, t), training.gradient(training.w, t));
+        training.optimizer.grads_ready(&[(training.b, &b[..]), (training.w, &w[..])])?;
         training.optimizer.step()?;
     }
     training.result()

@@ -1,6 +1,7 @@
 //! Gradients: filled in libzero's memory, or given from the caller's.
 
 use std::cell::RefMut;
+use std::ffi::c_void;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr;
 
@@ -62,6 +63,26 @@ impl Optimizer {
         })?;
         *untouched = false;
         Ok(())
+    }
+
+    /// Gives the whole gradients of several tensors in one call, in their order, as [`grad_ready`](Optimizer::grad_ready) gives one. Where it
+    /// fails at one of them, those before it are given.
+    pub fn grads_ready<T, G: Element>(&self, grads: &[(Param<T, G>, &[G])]) -> Result<()> {
+        let mut ids = Vec::with_capacity(grads.len());
+        let mut places: Vec<*const c_void> = Vec::with_capacity(grads.len());
+        for &(param, grad) in grads {
+            let tensor = self.tensor(param.id())?;
+            if grad.len() != tensor.count {
+                let text = format!("the gradient of {} has {} elements, but the slice holds {}", tensor.name, tensor.count, grad.len());
+                return Err(Error::new(Code::InvalidArgument, text));
+            }
+            // Memory that was handed out, untouched, holds zeros since its view was dropped: to add to it is right also where the call fails.
+            *self.lock_gradient::<G>(tensor)? = false;
+            ids.push(param.id());
+            places.push(grad.as_ptr().cast());
+        }
+        // SAFETY: the handle is the optimizer's, and every place is that of a slice with all elements of the gradient's dtype.
+        check(unsafe { sys::zero_optimizer_grads_ready(self.as_ptr(), ids.as_ptr(), ids.len() as i64, places.as_mut_ptr(), NO_STREAM) })
     }
 
     /// For one view or call at a time, of the gradient's own type.

@@ -35,7 +35,8 @@ pub use views::View;
 ///
 /// Its life: [`new`](Optimizer::new), [`add_param`](Optimizer::add_param) for each tensor, [`seal`](Optimizer::seal), first values,
 /// [`begin`](Optimizer::begin); then for each step [`param`](Optimizer::param) around use, [`grad`](Optimizer::grad) or
-/// [`grad_ready`](Optimizer::grad_ready), [`step`](Optimizer::step). All ranks add the same parameters in the same order.
+/// [`grad_ready`](Optimizer::grad_ready) or [`grads_ready`](Optimizer::grads_ready), [`step`](Optimizer::step). All ranks add the same
+/// parameters in the same order.
 ///
 /// ```
 /// use libzero::{Config, Group, Key, Optimizer, Source};
