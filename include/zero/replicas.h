@@ -87,9 +87,9 @@
  *   ZERO_KEY_OUTER_MOMENTUM 0.9. For links on which no step can wait.
  * - "slow_link": ZERO_KEY_REPLICA_RANKS -1, ZERO_KEY_GRAD_CODE I4, ZERO_KEY_RESIDUAL F32,
  *   ZERO_KEY_FLUSH_PERIOD 100. All replicas agree in every step.
- * - "zeropp": ZERO_KEY_STAGE 3, ZERO_KEY_REPLICA_RANKS -1, ZERO_KEY_GRAD_CODE I4 and
- *   ZERO_KEY_PARAM_DTYPE F8_E4M3, as ZeRO++ sends: coded gradients between hosts, coded parameters
- *   within one. States are sharded over the ranks of a host, not over all ranks.
+ * - "zeropp": the keys of "slow_link", ZERO_KEY_STAGE 3 and ZERO_KEY_PARAM_DTYPE F8_E4M3: coded
+ *   gradients between hosts and coded parameters within one, as ZeRO++ sends them. States are
+ *   sharded over the ranks of a host, not over all ranks.
  *
  * With one host, where nothing travels between replicas, all but "hsdp" are
  * ZERO_E_INVALID_ARGUMENT.

@@ -20,12 +20,16 @@ struct KeyValue {
 
 constexpr KeyValue kHsdp[] = {{ZERO_KEY_REPLICA_RANKS, -1}};
 constexpr KeyValue kDiloco[] = {{ZERO_KEY_REPLICA_RANKS, -1},
-                              {ZERO_KEY_SYNC_PERIOD, 64},
-                              {ZERO_KEY_SYNC_CODE, ZERO_CODE_I4},
-                              {ZERO_KEY_OUTER_LR, 0.7},
-                              {ZERO_KEY_OUTER_MOMENTUM, 0.9}};
-constexpr KeyValue kZeropp[] = {
-    {ZERO_KEY_STAGE, 3}, {ZERO_KEY_REPLICA_RANKS, -1}, {ZERO_KEY_GRAD_CODE, ZERO_CODE_I4}, {ZERO_KEY_PARAM_DTYPE, ZERO_DTYPE_F8_E4M3}};
+                                {ZERO_KEY_SYNC_PERIOD, 64},
+                                {ZERO_KEY_SYNC_CODE, ZERO_CODE_I4},
+                                {ZERO_KEY_OUTER_LR, 0.7},
+                                {ZERO_KEY_OUTER_MOMENTUM, 0.9}};
+constexpr KeyValue kZeropp[] = {{ZERO_KEY_STAGE, 3},
+                                {ZERO_KEY_REPLICA_RANKS, -1},
+                                {ZERO_KEY_GRAD_CODE, ZERO_CODE_I4},
+                                {ZERO_KEY_RESIDUAL, ZERO_RESIDUAL_F32},
+                                {ZERO_KEY_FLUSH_PERIOD, 100},
+                                {ZERO_KEY_PARAM_DTYPE, ZERO_DTYPE_F8_E4M3}};
 constexpr KeyValue kSlowLink[] = {
     {ZERO_KEY_REPLICA_RANKS, -1}, {ZERO_KEY_GRAD_CODE, ZERO_CODE_I4}, {ZERO_KEY_RESIDUAL, ZERO_RESIDUAL_F32}, {ZERO_KEY_FLUSH_PERIOD, 100}};
 

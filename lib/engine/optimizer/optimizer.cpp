@@ -46,6 +46,23 @@ int64_t *count_of(kernels::RunState &run, int32_t key) {
   }
 }
 
+/// What would have to know rows, and does not.
+Status check_rows(const Settings &settings, const char *name) {
+  ZERO_CHECK(
+      !settings.on_device, ZERO_E_UNSUPPORTED,
+      "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_TIER is ZERO_TIER_DEVICE, where gradients are reduced whole; set it to ZERO_TIER_HOST, or "
+      "give whole gradients",
+      name);
+  ZERO_CHECK(!settings.replicas.any(), ZERO_E_UNSUPPORTED,
+             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_REPLICA_RANKS is set, and sums over replicas are of whole gradients; set one of the two",
+             name);
+  ZERO_CHECK(!settings.leaves_unfilled, ZERO_E_UNSUPPORTED,
+             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, which leaves whole tensors untouched; set it to "
+             "ZERO_UNFILLED_ZERO, or give whole gradients",
+             name);
+  return {};
+}
+
 }  // namespace
 
 Status Optimizer::create(std::shared_ptr<Group> group, const Config &given, std::shared_ptr<Optimizer> *out) {
@@ -131,24 +148,7 @@ Status Optimizer::read_options(const Config &config, const char *name, ParamOpti
   out->replicated = config.i64(ZERO_KEY_REPLICATED) != 0;
   out->by_rows = config.i64(ZERO_KEY_ROWS) != 0;
   read_precision(config, &out->precision);
-  return out->by_rows ? check_rows(name) : Status();
-}
-
-/// What would have to know rows, and does not.
-Status Optimizer::check_rows(const char *name) const {
-  ZERO_CHECK(
-      !settings_.on_device, ZERO_E_UNSUPPORTED,
-      "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_TIER is ZERO_TIER_DEVICE, where gradients are reduced whole; set it to ZERO_TIER_HOST, or "
-      "give whole gradients",
-      name);
-  ZERO_CHECK(!settings_.replicas.any(), ZERO_E_UNSUPPORTED,
-             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_REPLICA_RANKS is set, and sums over replicas are of whole gradients; set one of the two",
-             name);
-  ZERO_CHECK(!settings_.leaves_unfilled, ZERO_E_UNSUPPORTED,
-             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, which leaves whole tensors untouched; set it to "
-             "ZERO_UNFILLED_ZERO, or give whole gradients",
-             name);
-  return {};
+  return out->by_rows ? check_rows(settings_, name) : Status();
 }
 
 Status Optimizer::add_param(const Config *config, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {

@@ -216,7 +216,6 @@ class Optimizer {
   /// @name Registration and scalars (optimizer.cpp)
   /// @{
   Status read_options(const Config &config, const char *name, ParamOptions *out) const;
-  Status check_rows(const char *name) const;
   Status check_set(int64_t set) const;
   bool lacks_momentum(int64_t set) const;
   /// @}
