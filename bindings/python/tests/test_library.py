@@ -65,7 +65,7 @@ class ImportTest(unittest.TestCase):
 
     def other_abi(self):
         functions = (name for name in dir(zero) if name.startswith("zero_") and name != "zero_abi_version")
-        kinds = ("config", "group", "buffer", "optimizer", "checkpoint", "save", "request")
+        kinds = ("config", "group", "buffer", "optimizer", "checkpoint", "save", "request", "server")
         within = ["zero_last_error_copy", *(f"zero_{kind}_release" for kind in kinds)]
         stubs = "".join(f"void {name}(void) {{}}\n" for name in [*functions, *within])
         version = f"long long zero_abi_version(void) {{ return {(ABI_MAJOR + 7) * 65536}; }}\n"

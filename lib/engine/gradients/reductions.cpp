@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -142,7 +143,7 @@ Task Reductions::exchange_weights(double weight) {
     const auto ranks = std::ssize(weight_bits_);
     Cuts cuts;
     for (int64_t replica = 0; replica < across_->size(); ++replica) cuts.push_back({replica * ranks, (replica + 1) * ranks});
-    ZERO_CO_AWAIT(all_gather(*across_, weight_bits_.data(), all_weight_bits_.data(), cuts, DType::i64));
+    ZERO_CO_AWAIT(over_replicas(all_gather(*across_, weight_bits_.data(), all_weight_bits_.data(), cuts, DType::i64)));
     all = all_weight_bits_;
   }
   const DefaultFloats floats;
@@ -198,7 +199,14 @@ Task Reductions::sum_to_slot(int64_t index, Contribution contribution, bool *fin
   call.out_finite = nullptr;
   call.out_dtype = DType::f32;
   ZERO_CO_AWAIT(sum_over_ranks(index, contribution, call));
-  co_return co_await sum_over_replicas(index, sum, finite);
+  co_return co_await over_replicas(sum_over_replicas(index, sum, finite));
+}
+
+/// The bucket that follows is reduced within the replica first. Its other ranks, which may have lost nobody yet, must not meet it there.
+Task Reductions::over_replicas(Task task) {
+  const Status status = co_await std::move(task);
+  if (!status.ok()) group_->fail(status);
+  co_return status;
 }
 
 /// A replica's ranks are a complete subtree of the fixed tree, whose upper part is that over replicas: the sum is that of one group. It is
@@ -254,9 +262,9 @@ Task Reductions::add_to_sums(int64_t index, Contribution contribution) {
   ZERO_CO_AWAIT(sum_over_ranks(index, contribution, call));
   bool finite = true;  // of the slot, in the end
   if (sums_across_ && coded_.codes()) {
-    ZERO_CO_AWAIT(sum_codes(index, to, 1, &finite));
+    ZERO_CO_AWAIT(over_replicas(sum_codes(index, to, 1, &finite)));
   } else if (sums_across_) {
-    ZERO_CO_AWAIT(all_reduce(*across_, to, to, bucket.own.count(), DType::f32, ReduceOp::sum));
+    ZERO_CO_AWAIT(over_replicas(all_reduce(*across_, to, to, bucket.own.count(), DType::f32, ReduceOp::sum)));
   }
   if (!first) kernels_.add(sums_of(index), DType::f32, arrived_, DType::f32, bucket.own.count(), 1);
   summed_[static_cast<size_t>(index)] = true;

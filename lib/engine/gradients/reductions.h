@@ -115,6 +115,7 @@ class Reductions {
   Status open_codes();
   Task sum_codes(int64_t index, float *sum, double divisor, bool *finite);
   bool to_slot(int64_t index, const float *sum, double divisor) const;
+  Task over_replicas(Task task);
   Task sum_over_replicas(int64_t index, float *sum, bool *finite);
   Task exchange_weights(double weight);
   Task reduce_bucket(int64_t index, Contribution contribution, Goal goal);

@@ -7,7 +7,7 @@ use std::thread;
 
 use libzero::{
     Buffer, Checkpoint, Config, Error, GradView, Group, Key, ModuleBuffer, ModuleBufferView, Optimizer, Param, ParamView, ParamViewMut, Reduction,
-    Save, Saving, Source, StepResult, View, Whole,
+    Save, Saving, Server, Source, StepResult, View, Whole,
 };
 
 /// Whether a type has a marker: a constant of the type itself is found before that of the trait.
@@ -59,7 +59,7 @@ fn each_type_is_what_its_documentation_says() {
         Config: Config, Group: Group, Buffer: Buffer<f32>, Whole: Whole<f32>, Optimizer: Optimizer, Param: Param<f32>,
         ParamView: ParamView<f32>, ParamViewMut: ParamViewMut<f32>, GradView: GradView<f32>, ModuleBuffer: ModuleBuffer<f32>,
         ModuleBufferView: ModuleBufferView<f32>, Reduction: Reduction, View: View, Checkpoint: Checkpoint, Save: Save, Saving: Saving,
-        Error: Error,
+        Error: Error, Server: Server,
     ];
     let mut documented = Vec::new();
     documented_structs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut documented);

@@ -129,7 +129,7 @@ function optimizer_scenarios()
     say("moments", train((model, _) -> say_slot(model, model.w, :second_moment)))
     say("init-normal", train(; first_values = init_normal, step = (model, t) -> nothing))
     say("rows", first(on_ranks(step_rows)))
-    say("rows-error", on_ranks((group, rank) -> with_table(error_of_rows, group), 1))
+    say("rows-error", on_ranks((group, rank) -> with_embedding(error_of_rows, group), 1))
     say("module-buffer", on_ranks(sync_buffer))
     say("verify", train(say_verified))
     say("traffic", train((model, _) -> "$(sent(model, :reduce_scatter))/$(sent(model, :all_gather))"; overlap = 0))
@@ -153,7 +153,7 @@ function step_scenarios()
 end
 
 "A table of which gradients are given by rows, which C sees as 40 x 10, begun with zeros."
-function with_table(body, group)
+function with_embedding(body, group)
     Optimizer(group; stage = 1, bucket_bytes = 1024) do optimizer
         table = add_param!(optimizer, "t", Float32, (10, 40); rows = 1)
         seal!(optimizer)
@@ -163,7 +163,7 @@ function with_table(body, group)
 end
 
 function step_rows(group, rank)
-    with_table(group) do optimizer, table
+    with_embedding(group) do optimizer, table
         grad_ready_rows(optimizer, table, [rank, 7, rank] .+ 1, floats(30, rank))
         step!(optimizer)
         data = rank == 0 ? zeros(Float32, length(table)) : nothing
