@@ -84,7 +84,7 @@
  * config sets itself. Replicas are the ranks of a host.
  * - "hsdp": ZERO_KEY_REPLICA_RANKS -1. Hybrid sharding.
  * - "diloco": the same, ZERO_KEY_SYNC_PERIOD 64, ZERO_KEY_SYNC_CODE I4, ZERO_KEY_OUTER_LR 0.7,
- *   ZERO_KEY_OUTER_MOMENTUM 0.9. For links on which no step can wait.
+ *   ZERO_KEY_OUTER_MOMENTUM 0.9. For links that are too slow for every step.
  * - "slow_link": ZERO_KEY_REPLICA_RANKS -1, ZERO_KEY_GRAD_CODE I4, ZERO_KEY_RESIDUAL F32,
  *   ZERO_KEY_FLUSH_PERIOD 100. All replicas agree in every step.
  * - "zeropp": the keys of "slow_link", ZERO_KEY_STAGE 3 and ZERO_KEY_PARAM_DTYPE F8_E4M3: coded

@@ -1,9 +1,7 @@
 /// @file What replicas send to one another as codes: the same bits however data moves, within the bounds of the codes, at their size.
 #include "group/collectives.h"
-#include "tests/engine/rank_worlds.h"
-#include "tests/engine/training.h"
+#include "tests/engine/coded_model.h"
 #include "tests/sizes.h"
-#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
@@ -15,21 +13,11 @@
 namespace zero::test::coded_replicas_test {
 namespace {
 
-constexpr std::array<int64_t, 3> kCodes = {ZERO_CODE_F8, ZERO_CODE_I8, ZERO_CODE_I4};
-
-struct World {
-  int64_t ranks;
-  int64_t replica_ranks;
-};
+using World = CodedWorld;
 constexpr std::array<World, 5> kWorlds = {{{2, 1}, {4, 2}, {4, 1}, {6, 2}, {8, 4}}};
 
 Model model_of(const World &world, int64_t grad_code, int64_t sync_code, int64_t period) {
-  Model model;
-  model.seed = static_cast<uint64_t>(world.ranks * 10 + grad_code);
-  model.ranks = world.ranks;
-  model.counts = {3000, 17, 0, 1024, 1, 257, 255, 700};
-  model.recipe.replica_ranks = world.replica_ranks;
-  model.recipe.grad_code = grad_code;
+  Model model = coded_model(world, grad_code);
   model.recipe.sync_code = sync_code;
   model.recipe.sync_period = period;
   return model;
@@ -177,18 +165,12 @@ TEST(CodedReplicas, TellTheirBytesAndTakeTheMemoryOfTheFormula) {
 
 TEST(CodedReplicas, WithoutEffectAreRefusedByName) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
-    const auto refused = [&](std::vector<std::pair<int32_t, int64_t>> keys, const char *words) {
-      Config config;
-      for (const auto &[key, value] : keys) EXPECT_TRUE(config.set_i64(key, value).ok());
-      std::shared_ptr<Optimizer> optimizer;
-      const Status status = Optimizer::create(group, config, &optimizer);
-      EXPECT_EQ(status.code(), ZERO_E_INVALID_ARGUMENT);
-      EXPECT_TRUE(contains(status, words)) << status.text();
-    };
-    refused({{ZERO_KEY_GRAD_CODE, ZERO_CODE_I8}}, "ZERO_KEY_GRAD_CODE is ZERO_CODE_I8, but no gradients travel between replicas");
-    refused({{ZERO_KEY_REPLICA_RANKS, 1}, {ZERO_KEY_SYNC_PERIOD, 4}, {ZERO_KEY_GRAD_CODE, ZERO_CODE_F8}},
-            "ZERO_KEY_GRAD_CODE is ZERO_CODE_F8");
-    refused({{ZERO_KEY_REPLICA_RANKS, 1}, {ZERO_KEY_SYNC_CODE, ZERO_CODE_I4}}, "ZERO_KEY_SYNC_CODE is ZERO_CODE_I4, but has no effect");
+    expect_refused(group, {{ZERO_KEY_GRAD_CODE, ZERO_CODE_I8}}, ZERO_E_INVALID_ARGUMENT,
+                   "ZERO_KEY_GRAD_CODE is ZERO_CODE_I8, but no gradients travel between replicas");
+    expect_refused(group, {{ZERO_KEY_REPLICA_RANKS, 1}, {ZERO_KEY_SYNC_PERIOD, 4}, {ZERO_KEY_GRAD_CODE, ZERO_CODE_F8}},
+                   ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_GRAD_CODE is ZERO_CODE_F8");
+    expect_refused(group, {{ZERO_KEY_REPLICA_RANKS, 1}, {ZERO_KEY_SYNC_CODE, ZERO_CODE_I4}}, ZERO_E_INVALID_ARGUMENT,
+                   "ZERO_KEY_SYNC_CODE is ZERO_CODE_I4, but has no effect");
   });
 }
 

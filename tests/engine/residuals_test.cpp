@@ -1,8 +1,6 @@
 /// @file Residuals of coded gradients: nothing is lost, nothing is kept of a skipped step, and the bits are those of every manner.
-#include "tests/engine/rank_worlds.h"
-#include "tests/engine/training.h"
+#include "tests/engine/coded_model.h"
 #include "tests/sizes.h"
-#include "tests/status_text.h"
 
 #include <gtest/gtest.h>
 
@@ -15,21 +13,11 @@
 namespace zero::test::residuals_test {
 namespace {
 
-constexpr std::array<int64_t, 3> kCodes = {ZERO_CODE_F8, ZERO_CODE_I8, ZERO_CODE_I4};
-
-struct World {
-  int64_t ranks;
-  int64_t replica_ranks;
-};
+using World = CodedWorld;
 constexpr std::array<World, 4> kWorlds = {{{2, 1}, {4, 2}, {3, 1}, {6, 2}}};
 
 Model model_of(const World &world, int64_t code) {
-  Model model;
-  model.seed = static_cast<uint64_t>(world.ranks * 10 + code);
-  model.ranks = world.ranks;
-  model.counts = {3000, 17, 0, 1024, 1, 257, 256, 700};
-  model.recipe.replica_ranks = world.replica_ranks;
-  model.recipe.grad_code = code;
+  Model model = coded_model(world, code);
   model.recipe.residual = true;
   return model;
 }
@@ -167,20 +155,13 @@ TEST(Residuals, FollowTheLossScale) {
 
 TEST(Residuals, WithoutEffectAreRefusedByName) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
-    const auto refused = [&](std::vector<std::pair<int32_t, int64_t>> keys, int32_t code, const char *words) {
-      Config config;
-      for (const auto &[key, value] : keys) EXPECT_TRUE(config.set_i64(key, value).ok());
-      std::shared_ptr<Optimizer> optimizer;
-      const Status status = Optimizer::create(group, config, &optimizer);
-      EXPECT_EQ(status.code(), code);
-      EXPECT_TRUE(contains(status, words)) << status.text();
-    };
     const std::pair<int32_t, int64_t> apart{ZERO_KEY_REPLICA_RANKS, 1};
     const std::pair<int32_t, int64_t> coded{ZERO_KEY_GRAD_CODE, ZERO_CODE_I4};
     const std::pair<int32_t, int64_t> residual{ZERO_KEY_RESIDUAL, ZERO_RESIDUAL_F32};
-    refused({apart, residual}, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_RESIDUAL is set, but has no effect");
-    refused({apart, {ZERO_KEY_FLUSH_PERIOD, 4}}, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_FLUSH_PERIOD is set, but has no effect");
-    refused({apart, coded, residual, {ZERO_KEY_UNFILLED, ZERO_UNFILLED_UNTOUCHED}}, ZERO_E_UNSUPPORTED, "would be sent and not applied");
+    expect_refused(group, {apart, residual}, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_RESIDUAL is set, but has no effect");
+    expect_refused(group, {apart, {ZERO_KEY_FLUSH_PERIOD, 4}}, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_FLUSH_PERIOD is set, but has no effect");
+    expect_refused(group, {apart, coded, residual, {ZERO_KEY_UNFILLED, ZERO_UNFILLED_UNTOUCHED}}, ZERO_E_UNSUPPORTED,
+                   "would be sent and not applied");
   });
 }
 

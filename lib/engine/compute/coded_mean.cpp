@@ -83,7 +83,7 @@ void CodedMean::encode(const Part &part, const float *values, std::byte *to) con
 
 void CodedMean::add_lost(const CodingLoss &loss, float *values, int64_t count) const {
   const DefaultFloats floats;
-  for (int64_t i = 0; loss.sent != nullptr && i < count; ++i) values[i] += loss.sent[i];
+  for (int64_t i = 0; i < count; ++i) values[i] += loss.sent[i];
 }
 
 /// What is not finite is lost for good: one such gradient must not spoil those that follow.
@@ -111,18 +111,19 @@ bool CodedMean::sum(const Part &mine, const Reducer &reducer, float *values, dou
 
 /// Losses are kept as those of the sum, because divisors may differ from one call to the next.
 void CodedMean::encode_result(const Part &mine, float *values, double divisor, const CodingLoss &loss) {
+  if (loss.sent == nullptr) return encode(mine, values, results_);
   const DefaultFloats floats;
   float *results = values + mine.first;
   const auto unit = static_cast<float>(divisor);
-  for (int64_t i = 0; loss.sent != nullptr && i < mine.count; ++i) results[i] += loss.result[i] / unit;
+  for (int64_t i = 0; i < mine.count; ++i) results[i] += loss.result[i] / unit;
   encode(mine, values, results_);
-  if (loss.sent != nullptr) keep_lost(mine, results, results_ + mine.begin, unit, loss.result_next);
+  keep_lost(mine, results, results_ + mine.begin, unit, loss.result_next);
 }
 
 Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
                           const CodingLoss &loss) {
   cut(count, full, group.size());
-  add_lost(loss, values, count);
+  if (loss.sent != nullptr) add_lost(loss, values, count);
   const Part mine = parts_[static_cast<size_t>(group.rank())];
   std::vector<Offer> offers(parts_.size());
   std::vector<Receive> receives(parts_.size());

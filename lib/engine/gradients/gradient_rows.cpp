@@ -45,17 +45,14 @@ void Gradients::take_rows(int64_t id, const int64_t *rows, const std::byte *valu
   const DefaultFloats floats;
   Bucket &bucket = home(id);
   Tensor &shared = holder(id);
-  const bool apart = lands(bucket);
-  std::byte *memory = apart ? bucket.local : bucket.data;
-  const DType dtype = apart ? sum_dtype(bucket) : bucket.dtype;
+  const Landing at = landing_of(id);
   const int64_t width = params_[id].row_width();
-  const int64_t total_nbytes = plan_.bucket(plan_.param(id).bucket).flat.count() * dtype_nbytes(dtype);
   const bool adds = shared.written.count() > 0;
   clear_unwritten(params_.holder(id));
   shared.written.clear();
   shared.written.add({0, params_[id].count});
   const auto arrival = [&](int64_t row, const std::byte *from) {
-    return Arrival{bucket, within(memory, id, row * width, dtype), dtype, from, bucket.dtype, width, total_nbytes};
+    return Arrival{bucket, within(at.memory, id, row * width, at.dtype), at.dtype, from, bucket.dtype, width, at.total_nbytes};
   };
   sort_rows(rows, count);
   int64_t next = 0;

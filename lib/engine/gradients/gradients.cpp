@@ -187,22 +187,27 @@ Status Gradients::bring(int64_t id, const std::byte *grad, Range range, Device &
   return {};
 }
 
+Gradients::Landing Gradients::landing_of(int64_t id) {
+  const Bucket &bucket = home(id);
+  const DType dtype = lands(bucket) ? sum_dtype(bucket) : bucket.dtype;
+  const int64_t count = plan_.bucket(plan_.param(id).bucket).flat.count();
+  return {lands(bucket) ? bucket.local : bucket.data, dtype, count * dtype_nbytes(dtype)};
+}
+
 /// Brings a range into this rank's contribution or local sum: elements that have something are added to, the others are begun.
 void Gradients::take_in(int64_t id, const std::byte *values, Range range) {
   const DefaultFloats floats;
   Bucket &bucket = home(id);
   Tensor &shared = holder(id);
-  const bool apart = lands(bucket);
-  std::byte *memory = apart ? bucket.local : bucket.data;
-  const DType dtype = apart ? sum_dtype(bucket) : bucket.dtype;
-  const int64_t total_nbytes = plan_.bucket(plan_.param(id).bucket).flat.count() * dtype_nbytes(dtype);
+  const Landing at = landing_of(id);
   shared.filled.add_missing(range);
-  const bool in_place = values == within(memory, id, range.begin, dtype) && !apart;
+  const bool in_place = values == within(at.memory, id, range.begin, at.dtype) && !lands(bucket);
   if (in_place && shared.written.covers(range)) return;  // the caller added to the sum
   shared.written.for_each_part(range, [&](Range part, bool written) {
-    std::byte *to = within(memory, id, part.begin, dtype);
+    std::byte *to = within(at.memory, id, part.begin, at.dtype);
     const std::byte *from = values + (part.begin - range.begin) * dtype_nbytes(bucket.dtype);
-    (this->*(written ? &Gradients::add : &Gradients::take_first))({bucket, to, dtype, from, bucket.dtype, part.count(), total_nbytes});
+    const auto take = written ? &Gradients::add : &Gradients::take_first;
+    (this->*take)({bucket, to, at.dtype, from, bucket.dtype, part.count(), at.total_nbytes});
   });
   shared.written.add_missing(range);
 }

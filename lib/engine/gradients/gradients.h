@@ -158,6 +158,13 @@ class Gradients {
   float arrival_factor(DType to_dtype) const { return to_dtype == DType::f32 ? static_cast<float>(weight_) : 1; }
   /// True when what arrives in data is added to local.
   bool lands(const Bucket &bucket) const { return accumulating_ && apart(bucket); }
+  /// Where a tensor's gradient is brought.
+  struct Landing {
+    std::byte *memory;  ///< begins with the bucket
+    DType dtype;
+    int64_t total_nbytes;
+  };
+  Landing landing_of(int64_t id);
   Bucket &home(int64_t id) { return buckets_[static_cast<size_t>(plan_.param(id).bucket)]; }
   Tensor &holder(int64_t id) { return tensors_[static_cast<size_t>(params_.holder(id))]; }
   /// Element `offset` of a tensor in memory that begins with its bucket.

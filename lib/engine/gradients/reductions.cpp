@@ -202,7 +202,8 @@ Task Reductions::sum_to_slot(int64_t index, Contribution contribution, bool *fin
   co_return co_await over_replicas(sum_over_replicas(index, sum, finite));
 }
 
-/// The bucket that follows is reduced within the replica first. Its other ranks, which may have lost nobody yet, must not meet it there.
+/// After an error this rank goes on to the next bucket. Ranks of its replica that have lost nobody may still be at this one: the group
+/// within the replica fails, so that they are told the cause before the two buckets meet.
 Task Reductions::over_replicas(Task task) {
   const Status status = co_await std::move(task);
   if (!status.ok()) group_->fail(status);

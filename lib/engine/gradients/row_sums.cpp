@@ -147,6 +147,7 @@ bool RowSums::add_up(const Group &group, int64_t bucket, RowMarks given, const R
   const int64_t element = dtype_nbytes(call.dtype);
   const int64_t out_element = call.out_dtype == DType{} ? element : dtype_nbytes(call.out_dtype);
   std::vector<const std::byte *> sources(packets_.size());
+  std::vector<const void *> at(packets_.size());
   const Range rows = rows_in(bucket, own);
   bool finite = true;
   for (int64_t row = rows.begin; row < rows.end; ++row) {
@@ -163,7 +164,7 @@ bool RowSums::add_up(const Group &group, int64_t bucket, RowMarks given, const R
     }
     std::byte *to = static_cast<std::byte *>(call.out) + (part.begin - own.begin) * out_element;
     if (any) {
-      finite &= add_row(group, part.count(), sources, call, to);
+      finite &= add_row(group, part.count(), sources, at, call, to);
       summed_[static_cast<size_t>(bucket)][static_cast<size_t>(row - rows.begin)] = 1;
     } else {
       std::memset(to, 0, static_cast<size_t>(part.count() * out_element));
@@ -182,12 +183,11 @@ const std::byte *RowSums::take(Packet &packet, int64_t row, int64_t nbytes) {
   return elements;
 }
 
-/// As many elements at a time as there are zeros.
-bool RowSums::add_row(const Group &group, int64_t count, std::span<const std::byte *const> sources, const ReduceScatter &call,
-                      std::byte *to) const {
+/// As many elements at a time as there are zeros. `at`: room for as many addresses as there are sources.
+bool RowSums::add_row(const Group &group, int64_t count, std::span<const std::byte *const> sources, std::span<const void *> at,
+                      const ReduceScatter &call, std::byte *to) const {
   const int64_t element = dtype_nbytes(call.dtype);
   const int64_t out_element = call.out_dtype == DType{} ? element : dtype_nbytes(call.out_dtype);
-  std::vector<const void *> at(sources.size());
   const int64_t step = kZerosNbytes / element;
   bool finite = true;
   for (int64_t begin = 0; begin < count; begin += step) {

@@ -56,8 +56,8 @@ class RowSums {
   Task tell(Group &group, std::span<const int64_t> sent, uint64_t what);
   Task move(Group &group, std::span<const Offer> offers, uint64_t what);
   bool add_up(const Group &group, int64_t bucket, RowMarks given, const ReduceScatter &call);
-  bool add_row(const Group &group, int64_t count, std::span<const std::byte *const> sources, const ReduceScatter &call,
-               std::byte *to) const;
+  bool add_row(const Group &group, int64_t count, std::span<const std::byte *const> sources, std::span<const void *> at,
+               const ReduceScatter &call, std::byte *to) const;
   static const std::byte *take(Packet &packet, int64_t row, int64_t nbytes);
   void spread(int64_t bucket, Range cut, Packet packet, const SlotPlace &place) const;
 

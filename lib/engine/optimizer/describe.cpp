@@ -207,9 +207,9 @@ void Optimizer::describe_replicas(std::string &text) const {
              lld(sent_across_nbytes(replicas.grad_code, false)));
   }
   if (replicas.residual || replicas.flush_period > 0) {
-    add_line(text, "what coding of gradients loses is %s; %s", replicas.residual ? "added to those of the next step (in fp32)" : "dropped",
-             replicas.flush_period > 0 ? ("every " + std::to_string(replicas.flush_period) + "th step sends them in full").c_str()
-                                       : "no step sends them in full");
+    add_line(text, "rounding errors of coded gradients are %s; gradients are sent in full %s",
+             replicas.residual ? "added to the gradients of the next step" : "dropped",
+             replicas.flush_period > 0 ? ("once in " + count_text(replicas.flush_period, "step")).c_str() : "in no step");
   }
   if (!replicas.part()) return;
   add_line(text,

@@ -27,7 +27,7 @@ Task ServerLinks::open(Group &whole, int64_t servers) {
     std::shared_ptr<Group> pair;
     ZERO_CO_AWAIT(split(whole, pairs ? server : -1, whole.rank(), &pair, nullptr, kMostRoundNbytes));
     if (pair == nullptr) continue;
-    pair->transport().name_ranks({server, servers + worker});
+    pair->name_ranks({server, servers + worker});
     made.push_back(serves ? ServerLink{std::move(pair), servers + worker, 1} : ServerLink{std::move(pair), server, 0});
   }
   std::sort(made.begin(), made.end(), [](const ServerLink &a, const ServerLink &b) { return a.rank < b.rank; });
