@@ -22,14 +22,8 @@
  * zero_optimizer_result() waits and returns the outcome; calls that read or set scalars of the run
  * wait too.
  *
- * **Steps without a result, several ranks.** The same holds for ranks that are threads of one
- * process whose devices reach each other's memory, in stage 1 with ZERO_KEY_OVERLAP 0. The threads
- * meet and compare their hyper-parameters. Then each gives its device the work, and the devices
- * wait for one another. These steps wait for devices on the host instead:
- * - steps with LAMB, ZERO_DIVISOR_WEIGHTS or ZERO_KEY_VERIFY_EVERY
- * - steps after micro-steps that were reduced
- * - all other steps of several ranks, and reduce by itself
- * - the step after scalars of the run were set, in which ranks compare them
+ * **Several ranks.** Their steps wait on the host for what devices were given, with or without
+ * out_result.
  *
  * **CUDA graphs.** Steps of a world of one can be captured (between cudaStreamBeginCapture and
  * cudaStreamEndCapture). The graph can be run any number of times, each time as one more step.

@@ -52,24 +52,6 @@ struct WeightedSumming {
   }
 };
 
-/// By few blocks, since mostly nothing is to be done.
-struct Looking : ThreadsAlone {
-  static constexpr int64_t kMostBlocks = 1024;
-  Given given;
-  const int32_t *wanted;
-  int64_t blocks;
-
-  template <int>
-  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
-    if (*wanted == 0) return;
-    const int64_t end = given.call.count;
-    for (int64_t index = (place.block * kThreads + place.thread) * kQuad; index < end; index += blocks * kThreads * kQuad) {
-      const int count = end - index < kQuad ? static_cast<int>(end - index) : kQuad;
-      check(sum_of(given, index, count), count, std::numeric_limits<float>::max(), given.flag);
-    }
-  }
-};
-
 /// Elements of one thread, kThreads apart: neighbouring threads read neighbours, whatever the address.
 template <class Element, int kCount>
 struct Lanes {
@@ -204,12 +186,6 @@ int32_t reduce_integers(const Queue &queue, const Given &given) {
 }
 
 }  // namespace
-
-int32_t look(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream) {
-  constexpr int64_t kPerBlock = kThreads * kQuad;
-  const int64_t blocks = std::min((call->count + kPerBlock - 1) / kPerBlock, Looking::kMostBlocks);
-  return launch(device, stream, blocks, Looking{{}, given_of(*call, flag), wanted, blocks});
-}
 
 int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream) {
   const Queue queue = {device, stream};

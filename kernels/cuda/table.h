@@ -165,14 +165,8 @@ struct Matrix {
   DirectionSum *sum;
 };
 
-/// Most sources of one reduction or update, and most ranks of a verdict.
+/// Most sources of one reduction or update.
 inline constexpr int64_t kMostSources = 64;
-
-/// What ranks found, in memory of their devices.
-struct FoundByRanks {
-  const Found *rank[kMostSources];
-  int64_t count;
-};
 
 /// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices, `weights` one that
 /// holds numbers.
@@ -220,10 +214,8 @@ struct Table {
   /// Instead of update, for matrices. What recipes say is read on the device, but for the steps.
   int32_t (*muon)(int64_t device, const Matrix *call, void *stream);
 
-  /// Sets `flag` where a rank's is set.
-  int32_t (*ask)(int64_t device, const FoundByRanks *found, int32_t *flag, void *stream);
-  /// The verdict of a step (kernels/verdict.h) from what all ranks found.
-  int32_t (*judge)(int64_t device, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream);
+  /// The verdict of a step (kernels/verdict.h) from what kernels found.
+  int32_t (*judge)(int64_t device, const VerdictRules *rules, const Found *found, RunState *run, void *stream);
   /// After the update: the step counts as applied where `counts` is not 0, unless it was to be skipped; and `words` words become 0.
   int32_t (*end_step)(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
   /// `nbytes` bytes of the host to the device, at most kMostPut and a multiple of 8, both aligned to 8; `from` is free on return.
@@ -234,8 +226,6 @@ struct Table {
 
   /// All dtypes of arrays. Other dtypes do nothing, as on the host.
   int32_t (*reduce)(int64_t device, const Reduce *call, int32_t *flag, void *stream);
-  /// Sets `flag` as reduce does for sums of f32, f16 or bf16, which are not stored: out is not used. Unless `wanted`, on the device, is 0.
-  int32_t (*look)(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream);
   int32_t (*all_within)(int64_t device, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag, void *stream);
   int32_t (*copy_within)(int64_t device, void *out, const void *values, int64_t dtype, int64_t count, float limit, int32_t *flag,
                          void *stream);

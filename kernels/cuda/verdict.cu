@@ -1,6 +1,6 @@
-/// @file Verdicts on a device: of a step, from what the kernels before it found on all ranks, so
-/// that nobody waits for them; what the host tells the run; and the counts of steps. One block
-/// each, except for the counts of tensors.
+/// @file Verdicts on a device: of a step, from what the kernels before it found, so that nobody
+/// waits for them; what the host tells the run; and the counts of steps. One block each, except for
+/// the counts of tensors.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/reference/exact_sum-inl.h"
@@ -11,19 +11,7 @@
 namespace zero::kernels::cuda {
 namespace {
 
-struct Asking : ThreadsAlone {
-  FoundByRanks found;
-  int32_t *flag;
-
-  template <int>
-  ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
-    if (place.thread < found.count && found.rank[place.thread]->flag != 0) raise(flag);
-  }
-};
-
-static_assert(kMostSources <= kThreads);
-
-/// Thread 0 judges what the others have added up.
+/// Thread 0 judges what all have read.
 struct Judging {
   struct Registers {};
   struct Shared {
@@ -32,20 +20,16 @@ struct Judging {
   static constexpr int kPhases = 2;
 
   VerdictRules rules;
-  FoundByRanks found;
+  const Found *found;
   RunState *known;
 
   template <int phase>
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &shared) const {
     if constexpr (phase == 0) {
       if (place.thread >= kSquareWords) return;
-      int64_t sum = 0;
-      for (int64_t rank = 0; rank < found.count; ++rank) sum += found.rank[rank]->squares[place.thread];
-      shared.word[place.thread] = sum;
+      shared.word[place.thread] = found->squares[place.thread];
     } else if (place.thread == 0) {
-      bool nonfinite = false;
-      for (int64_t rank = 0; rank < found.count; ++rank) nonfinite = nonfinite || found.rank[rank]->flag != 0;
-      reference::judge(rules, nonfinite, rules.has_norm != 0 ? reference::total_of(shared.word) : 0, *known);
+      reference::judge(rules, found->flag != 0, rules.has_norm != 0 ? reference::total_of(shared.word) : 0, *known);
     }
   }
 };
@@ -94,12 +78,8 @@ struct Counting : ThreadsAlone {
 
 }  // namespace
 
-int32_t ask(int64_t device, const FoundByRanks *found, int32_t *flag, void *stream) {
-  return launch(device, stream, 1, Asking{{}, *found, flag});
-}
-
-int32_t judge(int64_t device, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream) {
-  return launch(device, stream, 1, Judging{*rules, *found, run});
+int32_t judge(int64_t device, const VerdictRules *rules, const Found *found, RunState *run, void *stream) {
+  return launch(device, stream, 1, Judging{*rules, found, run});
 }
 
 int32_t end_step(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream) {

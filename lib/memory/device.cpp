@@ -131,33 +131,6 @@ Status Device::lead(void *stream) const {
   return end_before(stream);
 }
 
-/// An event of CUDA.
-class Device::Mark {
- public:
-  Mark(const zero_cuda_table &cuda, int64_t device) : cuda_(cuda), device_(device) {}
-  Mark(const Mark &) = delete;
-  ~Mark() {
-    if (event == nullptr) return;
-    give_back(device_, [&cuda = cuda_, device = device_, given = event] { (void)cuda.event_destroy(device, given); });
-  }
-  void *event = nullptr;
-
- private:
-  const zero_cuda_table &cuda_;
-  const int64_t device_;
-};
-
-Status Device::make_mark(std::shared_ptr<Mark> *out) const {
-  auto mark = std::make_shared<Mark>(cuda_, index_);
-  ZERO_TRY(check(cuda_.event_create(index_, &mark->event), "making an event"));
-  *out = std::move(mark);
-  return {};
-}
-
-Status Device::set(const Mark &mark) const { return check(cuda_.event_record(index_, mark.event, stream_), "recording an event"); }
-
-Status Device::follow(const Mark &mark) const { return check(cuda_.stream_follow(index_, stream_, mark.event), "waiting for an event"); }
-
 Status Device::captures(void *stream, bool *out) const {
   int32_t captured = 0;
   if (stream != nullptr) ZERO_TRY(check(cuda_.stream_captures(index_, stream, &captured), "a stream"));

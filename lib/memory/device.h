@@ -58,13 +58,6 @@ class Device {
   /// What this object does from now on comes after what `stream` was given, and the reverse.
   Status follow(void *stream) const;
   Status lead(void *stream) const;
-  /// A point in the work of a device, of which other devices' work may be told to come after it. May outlive its device's object.
-  class Mark;
-  Status make_mark(std::shared_ptr<Mark> *out) const;
-  /// The mark is at the end of what was given so far.
-  Status set(const Mark &mark) const;
-  /// What is given from now on comes after the point at which the mark is now.
-  Status follow(const Mark &mark) const;
   /// Whether what `stream` is given becomes part of a CUDA graph instead of being done. So does the work of this object then.
   Status captures(void *stream, bool *out) const;
   /// ZERO_OK, or ZERO_E_DEVICE_FAILED with CUDA's reason.

@@ -14,7 +14,7 @@ void ask_if(bool asks, Optimizer &optimizer, int64_t reason) {
   EXPECT_EQ(status, ZERO_OK);
 }
 
-/// Alone, where nobody waits for the device, and with ranks whose devices wait for one another or that wait themselves.
+/// Alone, where nobody waits for the device, and with ranks that wait for theirs.
 TEST_F(StopsOnDevice, AStepThatNobodyWaitsForReportsThemInItsResult) {
   for (const int64_t ranks : {1, 2}) {
     for (const Kind &kind : {kKinds[0], kKinds[1], kKinds[11]}) {

@@ -70,7 +70,7 @@ int64_t count_of(Optimizer &optimizer, int64_t id, void *stream = nullptr) {
   return count;
 }
 
-/// Alone, where devices wait for one another, and where threads wait for them.
+/// Alone, and with ranks that wait for their devices.
 TEST_F(UntouchedOnDevice, TensorsByChanceHaveTheBitsOfTheHost) {
   for (const int64_t ranks : few_tests() ? std::vector<int64_t>{1, 3} : std::vector<int64_t>{1, 2, 3}) {
     for (const int64_t overlap : ranks == 3 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0}) {

@@ -199,36 +199,6 @@ TEST_F(DeviceReduce, AFlagIsRaisedOnlyByOutputs) {
   EXPECT_EQ(flag[0], 1) << "a flag is never cleared";
 }
 
-/// The flag is that of sums which are stored, and nothing is written; where nobody asks for them they are not made.
-TEST_F(DeviceReduce, SumsThatAreOnlyLookedAtAreNotStored) {
-  int64_t infinite_sums = 0;
-  for (int64_t i = 0; i < test::cases(300); ++i) {
-    Case given = random_case(random, i);
-    if (dtype_nbytes(given.dtype) > 4 || (given.dtype != DType::f32 && given.dtype != DType::f16 && given.dtype != DType::bf16)) continue;
-    given.op = ReduceOp::sum;
-    given.in_place = -1;
-    given.weights.clear();  // only sums without weights are looked at
-    Case stored = given;
-    const bool finite = run_plain(stored);
-    for (const int32_t wanted : {0, 1}) {
-      DeviceMemory memory;
-      Case looked = given;
-      std::vector<const void *> places;
-      std::vector<int32_t> flags = {0, wanted};
-      for (Bytes &source : looked.sources) places.push_back(memory.place(source, test::random_offset(random, given.dtype)));
-      int32_t *flag = memory.place(flags);
-      const cuda::Reduce call = call_of(given, nullptr, places);
-      memory.upload();
-      ASSERT_EQ(kernels_->look(0, &call, flag + 1, flag, memory.stream()), 0);
-      memory.download();
-      EXPECT_EQ(flags[0], wanted != 0 && !finite ? 1 : 0) << "case " << i;
-      EXPECT_EQ(looked.sources, given.sources);
-      infinite_sums += flags[0];
-    }
-  }
-  EXPECT_GT(infinite_sums, 0);
-}
-
 /// More blocks than run at once on a device.
 TEST_F(DeviceReduce, LongRangesAreWhole) {
   const int64_t count = 5000 * 1024 + 1025;
@@ -238,26 +208,6 @@ TEST_F(DeviceReduce, LongRangesAreWhole) {
   run(given, nullptr);
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) ASSERT_EQ(given.sources[1][i], i % 251 + 1) << i;
   EXPECT_EQ(given.sources[1].back(), 1);
-}
-
-/// Blocks that look at sums take several ranges each.
-TEST_F(DeviceReduce, LongSumsAreLookedAtWhole) {
-  const int64_t count = (int64_t{2} << 20) + 1029;
-  for (const int64_t at : {int64_t{-1}, int64_t{0}, (int64_t{1} << 20) - 1, int64_t{1} << 20, (int64_t{2} << 20) + 1024, count - 1}) {
-    std::vector<float> values(static_cast<size_t>(count), 1);
-    if (at >= 0) values[static_cast<size_t>(at)] = std::numeric_limits<float>::max();
-    std::vector<int32_t> flags = {0, 1};
-    DeviceMemory memory;
-    const void *place = memory.place(values);
-    const void *places[] = {place, place};
-    int32_t *flag = memory.place(flags);
-    constexpr auto kF32 = static_cast<int64_t>(DType::f32);
-    const cuda::Reduce call = {nullptr, kF32, places, 2, kF32, count, static_cast<int64_t>(ReduceOp::sum), 1};
-    memory.upload();
-    ASSERT_EQ(kernels_->look(0, &call, flag + 1, flag, memory.stream()), 0);
-    memory.download();
-    EXPECT_EQ(flags[0], at >= 0 ? 1 : 0) << at;
-  }
 }
 
 }  // namespace

@@ -37,33 +37,18 @@ std::vector<int64_t> random_squares(Random &random, ExactSum &other) {
   return words;
 }
 
-/// What ranks found, and one flag behind all of them, on the host and on the device.
+/// What kernels found, on the host and on the device.
 struct Findings {
-  explicit Findings(int64_t ranks) : found(static_cast<size_t>(ranks)), flag(1) {}
-
   void fill(Random &random, ExactSum &sum) {
-    for (cuda::Found &each : found) {
-      ExactSum squares;
-      const std::vector<int64_t> words = random_squares(random, squares);
-      std::copy(words.begin(), words.end(), each.squares);
-      sum.merge(squares);
-      each.flag = random.below(4 * std::ssize(found)) == 0 ? 1 : 0;
-    }
+    const std::vector<int64_t> words = random_squares(random, sum);
+    std::copy(words.begin(), words.end(), found[0].squares);
+    found[0].flag = random.below(4) == 0 ? 1 : 0;
   }
-  bool any() const {
-    return std::any_of(found.begin(), found.end(), [](const cuda::Found &each) { return each.flag != 0; });
-  }
-  void place(DeviceMemory &memory) {
-    const cuda::Found *first = memory.place(found);
-    there.count = std::ssize(found);
-    for (int64_t rank = 0; rank < there.count; ++rank) there.rank[rank] = first + rank;
-    flag_there = memory.place(flag);
-  }
+  bool any() const { return found[0].flag != 0; }
+  void place(DeviceMemory &memory) { there = memory.place(found); }
 
-  std::vector<cuda::Found> found;
-  std::vector<int32_t> flag;
-  cuda::FoundByRanks there{};
-  int32_t *flag_there = nullptr;
+  std::vector<cuda::Found> found = std::vector<cuda::Found>(1);
+  const cuda::Found *there = nullptr;
 };
 
 /// Processors make NaN of other bits: none of them is left in a run.
@@ -85,7 +70,7 @@ TEST_F(DeviceVerdict, RunsHaveTheBitsOfTheHost) {
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(400); ++i) {
     const VerdictRules rules = random_rules(random);
-    Findings findings(i % 4 == 3 ? cuda::kMostSources : i % 4 + 1);
+    Findings findings;
     RunState expected;
     expected.loss_scale.value = random.below(2) == 0 ? 1 : 65536;
     std::vector<RunState> run(1);
@@ -105,13 +90,10 @@ TEST_F(DeviceVerdict, RunsHaveTheBitsOfTheHost) {
       memory.upload();
       const int32_t put = step > 0 ? 0 : kernels_->put(0, there, told.data(), sizeof(RunState), memory.stream());
       ASSERT_EQ(put, 0);
-      ASSERT_EQ(kernels_->ask(0, &findings.there, findings.flag_there, memory.stream()), 0);
-      ASSERT_EQ(kernels_->judge(0, &rules, &findings.there, there, memory.stream()), 0);
+      ASSERT_EQ(kernels_->judge(0, &rules, findings.there, there, memory.stream()), 0);
       ASSERT_EQ(kernels_->end_step(0, there, counts, words_there, cleared, memory.stream()), 0);
       memory.download();
       ASSERT_EQ(std::memcmp(run.data(), &expected, sizeof expected), 0) << "case " << i << " step " << step;
-      ASSERT_EQ(findings.flag[0], any ? 1 : 0);
-      findings.flag[0] = 0;
       ASSERT_EQ(std::count(words.begin(), words.end() - 1, 0), cleared);
       ASSERT_EQ(words.back(), 7);
     }

@@ -210,26 +210,9 @@ int32_t muon(int64_t device, const Matrix *call, void *stream) {
   return 0;
 }
 
-FoundByRanks seen(FoundByRanks found) {
-  for (int64_t rank = 0; rank < found.count; ++rank) found.rank[rank] = seen(found.rank[rank], sizeof(Found));
-  return found;
-}
-
-int32_t ask(int64_t device, const FoundByRanks *found, int32_t *flag, void *stream) {
+int32_t judge(int64_t device, const VerdictRules *rules, const Found *found, RunState *run, void *stream) {
   if (fails_on(device)) return kFailed;
-  give(stream, [flag, found = *found] {
-    const FoundByRanks here = seen(found);
-    inner().ask(0, &here, seen(flag, sizeof *flag), nullptr);
-  });
-  return 0;
-}
-
-int32_t judge(int64_t device, const VerdictRules *rules, const FoundByRanks *found, RunState *run, void *stream) {
-  if (fails_on(device)) return kFailed;
-  give(stream, [run, rules = *rules, found = *found] {
-    const FoundByRanks here = seen(found);
-    inner().judge(0, &rules, &here, seen(run, sizeof *run), nullptr);
-  });
+  give(stream, [run, rules = *rules, found] { inner().judge(0, &rules, seen(found, sizeof *found), seen(run, sizeof *run), nullptr); });
   return 0;
 }
 
@@ -281,14 +264,6 @@ int32_t reduce(int64_t device, const Reduce *call, int32_t *flag, void *stream) 
   give(stream, [here = SeenReduce(*call), flag]() mutable {
     here.call.out = seen(here.call.out, nbytes_of(here.call.count, here.call.out_dtype));
     inner().reduce(0, here.look_up(), seen(flag, sizeof *flag), nullptr);
-  });
-  return 0;
-}
-
-int32_t look(int64_t device, const Reduce *call, const int32_t *wanted, int32_t *flag, void *stream) {
-  if (fails_on(device)) return kFailed;
-  give(stream, [here = SeenReduce(*call), wanted, flag]() mutable {
-    inner().look(0, here.look_up(), seen(wanted, sizeof *wanted), seen(flag, sizeof *flag), nullptr);
   });
   return 0;
 }
@@ -406,13 +381,11 @@ const void *kernels() {
                               .lamb_norms = lamb_norms,
                               .lamb_trust_ratios = lamb_trust_ratios,
                               .muon = muon,
-                              .ask = ask,
                               .judge = judge,
                               .end_step = end_step,
                               .put = put,
                               .count_updates = count_updates,
                               .reduce = reduce,
-                              .look = look,
                               .all_within = all_within,
                               .copy_within = copy_within,
                               .convert = convert,

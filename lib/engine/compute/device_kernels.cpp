@@ -72,7 +72,6 @@ Status DeviceKernels::allocate(const MemorySource &source, int64_t sources_nbyte
 }
 
 void DeviceKernels::release() {
-  met_.clear();
   told_.release();
   read_.reset();
   sources_.release();

@@ -54,7 +54,7 @@ class DeviceKernels final : public Kernels {
   /// @name The run, of which the device has a copy
   /// @{
   void set_run(const kernels::RunState &run) const;
-  /// The verdict of the step that checks and sums of squares were about, or of what all ranks found in their sums.
+  /// The verdict of the step that checks and sums of squares were about.
   void judge(const kernels::VerdictRules &rules) const;
   /// After its update, which `counts` unless it was skipped. What was found is not the next step's.
   void end_step(bool counts) const;
@@ -62,21 +62,6 @@ class DeviceKernels final : public Kernels {
   double *loss_scale() const { return &told()->run.loss_scale.value; }
   /// Waits.
   Status read_run(kernels::RunState *out) const;
-  /// @}
-
-  /// @name Steps of ranks that reach each other's memory
-  /// @{
-  /// What peers are to see, once allocated; and where that of each rank lies.
-  std::shared_ptr<Mapping> told_mapping() const { return told_.mapping(); }
-  void meet(std::vector<const std::byte *> told) { met_ = std::move(told); }
-  /// Asks all ranks whether a check has failed, for look_at_sum().
-  void ask() const;
-  /// A sum of all ranks' contributions, whose elements that are not finite the verdict hears of.
-  void sum(const Reduction &reduction) const;
-  /// The same without the sum, and nothing where no check has failed.
-  void look_at_sum(const Reduction &reduction) const;
-  /// Of sums, on lines of their own.
-  void add_squares_of_sum(const void *values, DType dtype, int64_t count) const;
   /// @}
 
   bool passed() const override;
@@ -96,10 +81,7 @@ class DeviceKernels final : public Kernels {
  private:
   /// What kernels tell, in memory of the device.
   struct Told {
-    kernels::cuda::Found found;   ///< by checks and sums of squares
-    kernels::cuda::Found summed;  ///< in sums of all ranks' contributions
-    int32_t doubtful;             ///< a check has failed on some rank
-    int32_t reserved;
+    kernels::cuda::Found found;  ///< by checks and sums of squares
     kernels::RunState run;
   };
   /// Where the pieces of jobs lie.
@@ -121,7 +103,6 @@ class DeviceKernels final : public Kernels {
   Told *told() const { return reinterpret_cast<Told *>(told_.data()); }
   Told *read() const { return reinterpret_cast<Told *>(read_->data()); }
   int32_t *beyond() const { return &told()->found.flag; }
-  kernels::cuda::FoundByRanks found_by_ranks(kernels::cuda::Found Told::*what) const;
   void list_chunks(std::span<const UpdateJob> jobs, std::vector<kernels::cuda::Chunk> &chunks);
   void write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const;
   bool same_jobs() const;
@@ -141,10 +122,9 @@ class DeviceKernels final : public Kernels {
   const kernels::cuda::Table &table_;
   MemorySource source_{};
   Arena told_;
-  std::vector<const std::byte *> met_;  ///< by rank; empty: nobody
-  mutable Arena sources_;               ///< on the device, for sources that lie on the host
-  mutable Arena hashes_;                ///< which ranges, and their hashes
-  std::shared_ptr<Mapping> read_;       ///< a Told in pinned memory of the host: what was read last
+  mutable Arena sources_;          ///< on the device, for sources that lie on the host
+  mutable Arena hashes_;           ///< which ranges, and their hashes
+  std::shared_ptr<Mapping> read_;  ///< a Told in pinned memory of the host: what was read last
 
   // Of update(): tables in memory of the device, and what was sent there, laid out alike.
   Arena chunks_;

@@ -44,10 +44,7 @@ class Gradients {
   void send_in_full(bool full) { reductions_.send_in_full(full); }
   Residuals &residuals() { return reductions_.residuals(); }
   /// Contributions may wait in their slots until the update sums them: finish() then reduces nothing.
-  void sum_late(bool late, bool looks) {
-    late_ = late;
-    looks_ = looks;
-  }
+  void sum_late(bool late) { late_ = late; }
   bool sums_late() const { return late_; }
   /// In stage 0, where a step needs no more than its rank's cuts of the sums.
   void leave_cuts() { reductions_.leave_cuts(true); }
@@ -146,7 +143,7 @@ class Gradients {
   };
 
   /// Gradients are looked at when they are given. What is reduced is looked at then, and may be larger than scan_limit.
-  bool scans() const { return (alone_ ? !squares_tell_ : late() && looks_) && settings_.skips_nonfinite; }
+  bool scans() const { return (alone_ ? !squares_tell_ : late()) && settings_.skips_nonfinite; }
   float scan_limit(DType dtype) const;
   bool pooled() const { return !alone_ && settings_.stage >= 2; }
   bool weighted() const { return settings_.divisor == ZERO_DIVISOR_WEIGHTS; }
@@ -237,7 +234,6 @@ class Gradients {
   std::shared_ptr<Group> group_;
   bool alone_ = false;
   bool late_ = false;
-  bool looks_ = false;         ///< at what is summed late, for bounded()
   bool squares_tell_ = false;  ///< in a world of one: the norm, which is not finite where a gradient is not
   std::vector<Tensor> tensors_;
   std::vector<Bucket> buckets_;

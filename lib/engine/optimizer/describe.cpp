@@ -150,8 +150,6 @@ Status Optimizer::trace(std::string *out) const {
 const char *Optimizer::way_text() const {
   if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
   if (one_copy() && !gradients_.sums_late()) return "reduce-scatter, then an update of the one copy of parameters";
-  if (line_up_.is_open() && settings_.grad_norm) return "sums, then one pass: update, write to all ranks; devices wait for one another";
-  if (line_up_.is_open()) return "one pass over all ranks' memory: sum, update, write to all ranks; devices wait for one another";
   if (updates_all() && !replicates_) return "composed: all-reduce, update of everything on each rank";
   if (updates_all() && !gradients_.sums_late()) return "reduce-scatter, then one pass: update, write states too to all ranks";
   if (updates_all())

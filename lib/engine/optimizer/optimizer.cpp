@@ -116,7 +116,7 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       verifier_(params_, layout_, tensors_, kernels_, run_),
       gradients_(plan_, settings_, slots_, kernels_, params_, trace_),
       updates_(plan_, settings_, slots_, params_, kernels_, sets_),
-      groups_(group_, line_up_),
+      groups_(group_),
       gathers_(params_, layout_, tensors_, coded_params_, kernels_, settings_, trace_),
       first_values_(params_, layout_, tensors_, coded_params_, kernels_, gathers_, groups_),
       replicas_(params_, layout_, tensors_, coded_params_, kernels_, settings_, updates_all()) {}

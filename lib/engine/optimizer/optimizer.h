@@ -22,7 +22,6 @@
 #include "engine/parameters/coded_params.h"
 #include "engine/parameters/first_values.h"
 #include "engine/parameters/param_gathers.h"
-#include "engine/ranks/line_up.h"
 #include "engine/ranks/optimizer_groups.h"
 #include "engine/ranks/peer_views.h"
 #include "engine/replicas/replica_run.h"
@@ -273,7 +272,6 @@ class Optimizer {
   Status check_room_to_meet() const;
   NeedOptions needs() const;
   Task reach_devices(bool *out);
-  bool lines_up() const;
   void make_views();
   std::vector<bool> counted_buckets() const;
   Status prepare();
@@ -329,18 +327,14 @@ class Optimizer {
   Status write_result(zero_step_result *out) const;
   /// @}
 
-  /// @name The vote of a step (vote.cpp), also on devices that come into line (vote_on_devices.cpp)
+  /// @name The vote of a step (vote.cpp)
   /// @{
-  void fill_in_ballot(bool with_run);
+  void fill_in_ballot();
   bool weightless() const;
   Task vote(Finding &change);
   Task vote_of_model();
-  Task vote_on_devices();
-  Task meet_in_line();
-  Task compare_runs();
-  void sum_contributions() const;
   uint64_t hyper_hash(bool with_run) const;
-  Task check_alike(bool with_run);
+  Task check_alike();
   kernels::VerdictRules verdict_rules() const;
   void judge();
   Status judge_on_device();
@@ -409,7 +403,6 @@ class Optimizer {
   PeerViews grad_views_;
   PeerViews param_views_;
   PeerViews state_views_;  ///< where states are shared
-  LineUp line_up_;         ///< open: steps whose ranks wait for one another on their devices
   OptimizerGroups groups_;
   ModuleBuffers module_buffers_;
   ParamGathers gathers_;

@@ -222,19 +222,7 @@ Task Optimizer::share_memory() {
   ZERO_CO_AWAIT(grad_views_.open(*groups_.reduce(), contributions));
   ZERO_CO_AWAIT(param_views_.open(*groups_.gather(), params));
   if (shares_states()) ZERO_CO_AWAIT(state_views_.open(*groups_.gather(), slots_.state_mapping()));
-  if (lines_up()) {
-    ZERO_CO_AWAIT(line_up_.open(*group_, *device_, device_kernels_->told_mapping()));
-    device_kernels_->meet(line_up_.memory());
-    accounting_.add(ZERO_MEMORY_STAGING, line_up_.group()->staging_nbytes());
-  }
   co_return Status();
-}
-
-/// Where one pass takes a step all the way, threads of one process can leave the waiting to their devices. Checksums are the host's.
-bool Optimizer::lines_up() const {
-  return settings_.on_device && grad_views_.reach_all() && param_views_.reach_all() && settings_.stage == 1 &&
-         settings_.algorithm != nullptr && !settings_.overlap && settings_.divisor != ZERO_DIVISOR_WEIGHTS && groups_.model() == nullptr &&
-         settings_.verify_every == 0 && group_->size() <= kernels::cuda::kMostSources;
 }
 
 /// Whether all ranks are threads of this process whose devices reach each other's memory; the same on all of them.
@@ -276,10 +264,9 @@ void Optimizer::plan_ways() {
   const bool all_reached = param_views_.reach_all() && (settings_.stage > 0 || state_views_.reach_all());
   replicates_ = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached;
   const bool few = ranks() <= static_cast<int64_t>(kernels::kMostSources);
-  const bool late = replicates_ && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap &&
-                    (!settings_.grad_norm || line_up_.is_open()) && settings_.divisor != ZERO_DIVISOR_WEIGHTS &&
-                    !settings_.replicas.sum_gradients() && !plan_.any_rows();
-  gradients_.sum_late(late, !settings_.grad_norm);
+  const bool late = replicates_ && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
+                    settings_.divisor != ZERO_DIVISOR_WEIGHTS && !settings_.replicas.sum_gradients() && !plan_.any_rows();
+  gradients_.sum_late(late);
   if (!replicates_) return;
   gradients_.leave_cuts();
   const auto given = [](const PeerViews &views, bool wanted) { return wanted ? &views : nullptr; };
@@ -306,7 +293,6 @@ void Optimizer::unseal() {
   replicas_.close();
   // Work may still use what is given back, other ranks' included: this rank's last comes after it.
   if (settings_.on_device) (void)device_->wait();
-  line_up_.close();
   grad_views_.close();
   param_views_.close();
   state_views_.close();

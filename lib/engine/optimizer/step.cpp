@@ -155,7 +155,6 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   replica_run_.syncs = replicas_.due(replica_run_.calls);
   replicated_ = replicates_ && !splits && !replica_run_.syncs;
   ZERO_CO_AWAIT(finish_gradients());
-  if (line_up_.is_open()) device_judges_ = replicated_ && gradients_.late();
   if (!device_judges_) ZERO_CO_AWAIT(choose_way());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
@@ -223,7 +222,6 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
 Task Optimizer::choose_way() {
   sums_ = false;
   if (!gradients_.late()) co_return Status();
-  if (line_up_.is_open()) ZERO_CO_AWAIT(meet_in_line());
   const bool might_overflow = settings_.skips_nonfinite && !gradients_.bounded();
   const int64_t mine[] = {might_overflow ? 1 : 0, splits_ ? 1 : 0};
   int64_t all[2] = {};
@@ -318,7 +316,7 @@ void Optimizer::count_direct() const {
   for (const int64_t index : plan_.order()) {
     const PlannedBucket &bucket = plan_.bucket(index);
     const int64_t others = bucket.flat.count() - bucket.own.count();
-    if (sums_ || device_judges_)
+    if (sums_)
       groups_.reduce()->count_direct(OperationKind::reduce_scatter, others,
                                      others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
@@ -343,9 +341,7 @@ Task Optimizer::gather_body() {
   if (!skips_ || replica_run_.syncs) half_done_ = kStep;
   if (!skips_ && settings_.algorithm == nullptr) coded_params_.encode_masters(device_judges_);
   if (replica_run_.syncs) ZERO_CO_AWAIT(sync_replicas());
-  if (device_judges_ && replicated_) {
-    ZERO_CO_AWAIT(line_up_.run());
-  } else if (!skips_ && replicated_) {
+  if (!skips_ && replicated_) {
     ZERO_CO_AWAIT(barrier(*groups_.gather()));
   } else if ((!skips_ || replica_run_.syncs) && settings_.stage > 0) {
     ZERO_CO_AWAIT(gathers_.gather_updated(acquired_count_ == 0));

@@ -41,8 +41,8 @@ bool Optimizer::weightless() const {
 }
 
 /// What this rank knows before it looks at its gradients.
-void Optimizer::fill_in_ballot(bool with_run) {
-  ballot_.mine(Ballot::hyper_hash) = static_cast<int64_t>(hyper_hash(with_run));
+void Optimizer::fill_in_ballot() {
+  ballot_.mine(Ballot::hyper_hash) = static_cast<int64_t>(hyper_hash(true));
   ballot_.mine(Ballot::splits) = splits_ ? 1 : 0;
   ballot_.mine(Ballot::edited) = run_.edited() ? 1 : 0;
   stop_seen_ = stop_request_.pending();
@@ -54,7 +54,6 @@ void Optimizer::fill_in_ballot(bool with_run) {
 /// have the same hyper-parameters.
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
-  if (device_judges_ && !alone()) co_return co_await vote_on_devices();
   if (device_judges_) {
     ZERO_CO_TRY(change.found == ZERO_FINDING_NONE ? judge_on_device() : verifier_.corrupt(change));
     if (ballot_.sum(Ballot::weightless) > 0) co_return Status();
@@ -62,7 +61,7 @@ Task Optimizer::vote(Finding &change) {
   }
   ZERO_CO_TRY(run_.learn());
   ZERO_CO_TRY(tell_update_counts());
-  fill_in_ballot(true);
+  fill_in_ballot();
   ballot_.mine(Ballot::nonfinite) = settings_.skips_nonfinite && !gradients_.finite() ? 1 : 0;
   ZERO_CO_TRY(kernels_.status());
   ballot_.mine(Ballot::corrupt) = change.found != ZERO_FINDING_NONE ? 1 : 0;
@@ -76,7 +75,7 @@ Task Optimizer::vote(Finding &change) {
     const std::span<const int64_t> words = ballot_.words(settings_.grad_norm);
     ZERO_CO_AWAIT(all_reduce(*groups_.gather(), words.data(), ballot_.sums(words).data(), std::ssize(words), DType::i64, ReduceOp::sum));
   }
-  ZERO_CO_AWAIT(check_alike(true));
+  ZERO_CO_AWAIT(check_alike());
   ZERO_CO_TRY(check_same_call(ballot_.sum(Ballot::splits)));
   if (replica_run_.together) ZERO_CO_AWAIT(vote_of_replicas());
   if (ballot_.sum(Ballot::edited) > 0) ZERO_CO_AWAIT(compare_update_counts());
@@ -144,9 +143,9 @@ Task Optimizer::compare_update_counts() {
 }
 
 /// Texts travel only where hashes differ.
-Task Optimizer::check_alike(bool with_run) {
+Task Optimizer::check_alike() {
   if (ballot_.alike(Ballot::hyper_hash, ranks())) co_return Status();
-  const std::string mine = run_text(sets_, with_run ? &run_.known() : nullptr) + replicas_.outer_text();
+  const std::string mine = run_text(sets_, &run_.known()) + replicas_.outer_text();
   ZERO_CO_AWAIT(compare_texts(*groups_.gather(), "hyper-parameters, loss scales or step counts differ between ranks", mine));
   co_return Status::error(ZERO_E_INTERNAL, "hashes of hyper-parameters differ between ranks, but nothing that they are made from");
 }

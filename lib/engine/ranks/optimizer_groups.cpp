@@ -52,14 +52,14 @@ void OptimizerGroups::close() {
 }
 
 void OptimizerGroups::take_deadline() {
-  for (Group *group : {reduce_.get(), gather_.get(), across_.get(), line_up_.group()}) {
+  for (Group *group : {reduce_.get(), gather_.get(), across_.get()}) {
     if (group != nullptr) group->set_deadline_ms(whole_->deadline_ms());
   }
   if (model_ != nullptr) model_->set_deadline_ms(model_parent_->deadline_ms());
 }
 
 void OptimizerGroups::name_caller(Caller caller) {
-  for (Group *group : {gather_.get(), model_.get(), line_up_.group()}) {
+  for (Group *group : {gather_.get(), model_.get()}) {
     if (group != nullptr) group->set_caller(caller);
   }
 }
@@ -70,7 +70,7 @@ void OptimizerGroups::fail(const Status &cause) {
   if (model_ != nullptr) model_->fail(cause);
   if (across_ != nullptr) across_->fail(cause);
   if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
-  for (Group *group : {reduce_.get(), gather_.get(), line_up_.group()}) {
+  for (Group *group : {reduce_.get(), gather_.get()}) {
     if (group != nullptr) group->fail(cause);
   }
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/task.h"
-#include "engine/ranks/line_up.h"
 #include "group/group.h"
 
 #include <array>
@@ -14,8 +13,7 @@ namespace zero {
 /// Used by one thread at a time, but for all(), once open.
 class OptimizerGroups {
  public:
-  /// `line_up`: whose group, while it is open, counts as one of these.
-  OptimizerGroups(std::shared_ptr<Group> whole, const LineUp &line_up) : whole_(std::move(whole)), line_up_(line_up) {}
+  explicit OptimizerGroups(std::shared_ptr<Group> whole) : whole_(std::move(whole)) {}
 
   void set_model_parent(std::shared_ptr<Group> group) { model_parent_ = std::move(group); }
   /// A collective over the whole group, then over the model's. `reducer`: of reductions and gathers; `on_host`: of votes; nullptr: that of
@@ -34,7 +32,7 @@ class OptimizerGroups {
   const std::shared_ptr<Group> &model_parent() const { return model_parent_; }  ///< what it is split from
   /// @}
   /// Those that were made for the optimizer, or nullptr.
-  std::array<Group *, 5> all() const { return {reduce_.get(), gather_.get(), across_.get(), model_.get(), line_up_.group()}; }
+  std::array<Group *, 4> all() const { return {reduce_.get(), gather_.get(), across_.get(), model_.get()}; }
 
   /// Waits last as long as the groups that they were split from now say.
   void take_deadline();
@@ -47,7 +45,6 @@ class OptimizerGroups {
   void name_ranks(int64_t replica_ranks);
 
   const std::shared_ptr<Group> whole_;
-  const LineUp &line_up_;
   std::shared_ptr<Group> model_parent_;
   std::shared_ptr<Group> reduce_;
   std::shared_ptr<Group> gather_;

@@ -1,5 +1,5 @@
-/// @file Steps of several ranks whose devices wait for one another while no thread waits for a device: the bits of steps on the host. Also
-/// for what the streams of callers were given.
+/// @file Steps of several ranks that keep everything on devices, which reach each other's memory: the bits of steps on the host. Also after
+/// what the streams of callers were given.
 #include "tests/engine/device_feed.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/sizes.h"
@@ -13,31 +13,23 @@
 #include <string>
 #include <vector>
 
-namespace zero::test::device_line_up_test {
+namespace zero::test::device_ranks_test {
 namespace {
 
-using LinedUp = DeviceTest;
+using DeviceRanks = DeviceTest;
 
-/// Norms of whole tensors are added up over ranks by their threads, and weights are the host's.
-bool waits(const Kind &kind) { return std::strcmp(kind.algorithm, "lamb") == 0 || kind.weights > 0; }
-
-/// In the last steps no device does anything before the hosts have given them all. (CUDA takes about a thousand launches ahead.)
-TEST_F(LinedUp, NoThreadWaitsForADevice) {
+TEST_F(DeviceRanks, StepsHaveTheBitsOfTheHost) {
   for (const int64_t ranks : few_tests() ? std::vector<int64_t>{3} : std::vector<int64_t>{2, 4}) {
     run_world(ranks, [](const std::shared_ptr<Group> &group) {
       for (const Kind &kind : kKinds) {
         const auto host = make(group, kind, false);
         const auto kept = make(group, kind, true);
-        EXPECT_EQ(kept->describe().find("devices wait for one another") != std::string::npos, kind.weights == 0);
         Feed feed(kind, group->rank());
-        int32_t goes_on = 0;
         zero_step_result expected{};
         for (int64_t step = 0; step < 8; ++step) {
-          if (step == 5 && !waits(kind)) caller_hold(feed.stream(), &goes_on);
           for (Optimizer *each : {host.get(), kept.get()}) set_rate(*each, step);
           expected = step_both(*host, *kept, feed, kind, step);
         }
-        __atomic_store_n(&goes_on, 1, __ATOMIC_RELEASE);
         expect_alike(*host, *kept, expected, feed.stream(), kind);
         EXPECT_EQ(expected.skipped_total, 2) << kind.algorithm;
       }
@@ -46,7 +38,7 @@ TEST_F(LinedUp, NoThreadWaitsForADevice) {
 }
 
 /// Sums that cannot overflow are not looked at; those that might are applied where they do not.
-TEST_F(LinedUp, LargeContributionsAreJudgedByTheirSums) {
+TEST_F(DeviceRanks, LargeContributionsAreJudgedByTheirSums) {
   static constexpr float kMost = std::numeric_limits<float>::max();
   // By step, of the last element of tensor 4 on each of two ranks.
   static constexpr float kValues[][2] = {{1, 2},          {0.9F * kMost, -0.9F * kMost}, {0.9F * kMost, 0.9F * kMost},
@@ -79,8 +71,8 @@ TEST_F(LinedUp, LargeContributionsAreJudgedByTheirSums) {
   }
 }
 
-/// Whole steps, which the devices judge, and steps in parts, which the hosts judge, with results in between and scalars that callers set.
-TEST_F(LinedUp, StepsOfBothKindsFollowOneAnother) {
+/// Whole steps and steps in parts, with results in between and scalars that callers set.
+TEST_F(DeviceRanks, StepsOfBothKindsFollowOneAnother) {
   run_world(3, [](const std::shared_ptr<Group> &group) {
     for (const Kind &kind : {kKinds[0], kKinds[1], kKinds[4]}) {
       const auto host = make(group, kind, false);
@@ -110,7 +102,7 @@ TEST_F(LinedUp, StepsOfBothKindsFollowOneAnother) {
   });
 }
 
-TEST_F(LinedUp, ScalarsThatDifferAreAMismatch) {
+TEST_F(DeviceRanks, ScalarsThatDifferAreAMismatch) {
   for (const bool rate : {true, false}) {
     run_world(2, [rate](const std::shared_ptr<Group> &group) {
       const Kind &kind = kKinds[0];
@@ -127,7 +119,7 @@ TEST_F(LinedUp, ScalarsThatDifferAreAMismatch) {
 }
 
 /// What is told to one device alone is no difference where all hosts set it, and one where they do not.
-TEST_F(LinedUp, ScalarsAreComparedWhoeverWasToldOfThem) {
+TEST_F(DeviceRanks, ScalarsAreComparedWhoeverWasToldOfThem) {
   const Kind &kind = kKinds[1];
   for (const bool alike : {true, false}) {
     run_world(2, [&](const std::shared_ptr<Group> &group) {
@@ -157,7 +149,7 @@ TEST_F(LinedUp, ScalarsAreComparedWhoeverWasToldOfThem) {
 }
 
 /// Ranks go while what others do with their memory has been given to devices and not been done.
-TEST_F(LinedUp, RanksMayGoBehindTheirStep) {
+TEST_F(DeviceRanks, RanksMayGoBehindTheirStep) {
   const int64_t rounds = few_tests() ? 10 : 40;
   for (int64_t round = 0; round < rounds; ++round) {
     run_world(round % 3 + 2, [round](const std::shared_ptr<Group> &group) {
@@ -174,7 +166,7 @@ TEST_F(LinedUp, RanksMayGoBehindTheirStep) {
   }
 }
 
-TEST_F(LinedUp, AStepMeetsNoReduce) {
+TEST_F(DeviceRanks, AStepMeetsNoReduce) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
     const Kind &kind = kKinds[0];
     const auto kept = make(group, kind, true);
@@ -194,7 +186,7 @@ TEST_F(LinedUp, AStepMeetsNoReduce) {
 }
 
 /// Whoever stays hears of it in the step.
-TEST_F(LinedUp, ARankThatGoesInsteadOfAStepIsAnError) {
+TEST_F(DeviceRanks, ARankThatGoesInsteadOfAStepIsAnError) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
     const Kind &kind = kKinds[0];
     auto kept = make(group, kind, true);
@@ -209,7 +201,7 @@ TEST_F(LinedUp, ARankThatGoesInsteadOfAStepIsAnError) {
   });
 }
 
-TEST_F(LinedUp, ComeAfterReadsOfParametersThatOthersHold) {
+TEST_F(DeviceRanks, ComeAfterReadsOfParametersThatOthersHold) {
   run_world(1, [](const std::shared_ptr<Group> &group) {
     const auto kept = make(group, kKinds[0], true);
     Feed feed(kKinds[0]);
@@ -232,4 +224,4 @@ TEST_F(LinedUp, ComeAfterReadsOfParametersThatOthersHold) {
 }
 
 }  // namespace
-}  // namespace zero::test::device_line_up_test
+}  // namespace zero::test::device_ranks_test
