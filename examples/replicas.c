@@ -14,8 +14,9 @@ const char replica_usage[] =
     "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n"
     "  --grad-code CODE     sums of gradients travel between replicas as f8, i8 or i4; default f32\n"
     "  --sync-code CODE     the same for changes of parameters when they meet\n"
+    "  --gather-code CODE   parameters follow their masters by differences in f8, i8 or i4, with --stage 1 or 2; default f32\n"
     "  --residual KIND      what rounding to codes loses: none (default), or f32: it is added to the next step's gradients\n"
-    "  --flush-every K      every K-th step sends gradients in full, with what was lost; default 0: none does\n"
+    "  --flush-every K      every K-th step sends in full what is coded, with what was lost; default 0: none does\n"
     "  --strategy NAME      hsdp, diloco, zeropp or slow_link: sets those of these options that are not given;\n"
     "                       zeropp goes with --stage 3\n";
 
@@ -46,6 +47,7 @@ int replica_option(struct replica_options *options, const char *name, const char
   if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
   if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
   if (strcmp(name, "grad-code") == 0) return read_code(name, text, &options->grad_code);
+  if (strcmp(name, "gather-code") == 0) return read_code(name, text, &options->gather_code);
   if (strcmp(name, "sync-code") == 0) return read_code(name, text, &options->sync_code);
   if (strcmp(name, "flush-every") == 0) return read_whole(name, text, 0, &options->flush);
   if (strcmp(name, "strategy") == 0) {
@@ -74,6 +76,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
   } kChosen[] = {{ZERO_KEY_REPLICA_RANKS, options->ranks, "set ranks of a replica"},
                  {ZERO_KEY_SYNC_PERIOD, options->every, "set period"},
                  {ZERO_KEY_GRAD_CODE, options->grad_code, "set code of gradients"},
+                 {ZERO_KEY_GATHER_CODE, options->gather_code, "set code of gathers"},
                  {ZERO_KEY_SYNC_CODE, options->sync_code, "set code of synchronisations"},
                  {ZERO_KEY_RESIDUAL, options->residual, "set residual"},
                  {ZERO_KEY_FLUSH_PERIOD, options->flush, "set period of full steps"}};

@@ -64,9 +64,10 @@ const (
 	KeySyncPeriod          = Key(czero.ZERO_KEY_SYNC_PERIOD)           // i64: steps from one synchronisation of replicas to the next
 	KeySyncAfter           = Key(czero.ZERO_KEY_SYNC_AFTER)            // i64: steps before which the period is 1
 	KeyGradCode            = Key(czero.ZERO_KEY_GRAD_CODE)             // i64, a LineCode: of sums of gradients between replicas
+	KeyGatherCode          = Key(czero.ZERO_KEY_GATHER_CODE)           // i64, a LineCode: of differences by which parameters follow their masters
 	KeySyncCode            = Key(czero.ZERO_KEY_SYNC_CODE)             // i64, a LineCode: of changes of parameters between replicas
 	KeyResidual            = Key(czero.ZERO_KEY_RESIDUAL)              // i64, a Residual: what becomes of rounding errors of coded gradients
-	KeyFlushPeriod         = Key(czero.ZERO_KEY_FLUSH_PERIOD)          // i64: steps from one that sends gradients in full to the next; 0: none does
+	KeyFlushPeriod         = Key(czero.ZERO_KEY_FLUSH_PERIOD)          // i64: steps from one that sends all in full to the next; 0: none does
 	KeyStrategy            = Key(czero.ZERO_KEY_STRATEGY)              // str: "hsdp", "diloco", "zeropp" or "slow_link"
 )
 
@@ -173,10 +174,10 @@ const (
 // String returns its name, for example "update".
 func (r ServerRule) String() string { return nameOf("ZERO_SERVER_RULE_", int64(r)) }
 
-// LineCode is the value of KeyGradCode and KeySyncCode.
+// LineCode is the value of KeyGradCode, KeyGatherCode and KeySyncCode.
 type LineCode int64
 
-// The forms of values that travel between replicas, with a scale per 256 elements.
+// The forms of values that travel between ranks, with a scale per 256 elements.
 const (
 	LineCodeNone = LineCode(czero.ZERO_CODE_NONE)
 	LineCodeF8   = LineCode(czero.ZERO_CODE_F8)

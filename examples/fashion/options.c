@@ -237,6 +237,7 @@ static const struct option kOptions[] = {
     {"sync-every", required_argument, NULL, kReplicas},
     {"outer", required_argument, NULL, kReplicas},
     {"grad-code", required_argument, NULL, kReplicas},
+    {"gather-code", required_argument, NULL, kReplicas},
     {"sync-code", required_argument, NULL, kReplicas},
     {"residual", required_argument, NULL, kReplicas},
     {"flush-every", required_argument, NULL, kReplicas},

@@ -128,6 +128,7 @@ static const struct rule kRules[] = {
     {"replica-ranks", kWhole, AT(replicas.ranks), -1, 1024, NULL},
     {"sync-every", kWhole, AT(replicas.every), 1, 1e12, NULL},
     {"grad-code", kChoice, AT(replicas.grad_code), 0, 0, kCodes},
+    {"gather-code", kChoice, AT(replicas.gather_code), 0, 0, kCodes},
     {"sync-code", kChoice, AT(replicas.sync_code), 0, 0, kCodes},
     {"outer", kChoice, AT(replicas.nesterov), 0, 0, kOuter},
     {"residual", kChoice, AT(replicas.residual), 0, 0, kResiduals},

@@ -198,14 +198,19 @@ enum zero_key {
   /** i64, a zero_code, default ZERO_CODE_NONE: the form in which sums of gradients travel between
       replicas, in steps that they make together. */
   ZERO_KEY_GRAD_CODE = 339,
+  /** i64, a zero_code, default ZERO_CODE_NONE: in stages 1 and 2 parameters follow their fp32
+      masters by differences in this form, which are gathered in place of parameters
+      (replicas.h). */
+  ZERO_KEY_GATHER_CODE = 340,
   /** i64, a zero_code, default ZERO_CODE_NONE: the form in which changes of parameters travel
       between replicas in synchronisations. */
   ZERO_KEY_SYNC_CODE = 341,
   /** i64, a zero_residual, default ZERO_RESIDUAL_NONE: what becomes of the rounding errors of
       ZERO_KEY_GRAD_CODE. */
   ZERO_KEY_RESIDUAL = 344,
-  /** i64, 0 .. 2^62, default 0: with ZERO_KEY_GRAD_CODE every so many steps, counted by their
-      calls, one sends its gradients in full, residuals included. 0 = none does. */
+  /** i64, 0 .. 2^62, default 0: with ZERO_KEY_GRAD_CODE or ZERO_KEY_GATHER_CODE every so many
+      steps, counted by their calls, one sends gradients, residuals included, and parameters in
+      full. 0 = none does. */
   ZERO_KEY_FLUSH_PERIOD = 345,
   /** str, default "": a name for keys that suit a link, which are set unless the config sets them
       itself: "hsdp", "diloco", "zeropp" or "slow_link" (replicas.h).

@@ -238,7 +238,8 @@ enum zero_slot {
   ZERO_SLOT_PARAM = 1,
   /** The reduced gradient. */
   ZERO_SLOT_GRAD = 2,
-  /** The master of 16-bit and 8-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER). */
+  /** The master of 16-bit and 8-bit parameters: f32, or u16 (ZERO_MASTER_REMAINDER). With
+      ZERO_KEY_GATHER_CODE f32 parameters have one too. */
   ZERO_SLOT_MASTER = 3,
   /** f32, with ZERO_KEY_AVERAGE; frozen parameters have none. Evaluation reads it tensor by tensor.
       */
@@ -918,8 +919,9 @@ ZERO_API int32_t zero_optimizer_view_count(const zero_optimizer *optimizer, int6
  * @param[out] out_count   The elements of this view.
  * @param[out] out_data    The address. For ZERO_SLOT_UPDATE_COUNT it is the tensor's one entry,
  *                         which is read-only.
- * @return ZERO_OK; ZERO_E_UNSUPPORTED for a slot that the algorithm does not have. ZERO_E_CORRUPT
- *         if ranks were lost within a step.
+ * @return ZERO_OK; ZERO_E_UNSUPPORTED for a slot that the algorithm does not have, and for
+ *         ZERO_SLOT_PARAM with ZERO_KEY_GATHER_CODE (replicas.h). ZERO_E_CORRUPT if ranks were lost
+ *         within a step.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_optimizer_view(zero_optimizer *optimizer, int64_t index, int32_t slot,

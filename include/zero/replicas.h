@@ -80,6 +80,39 @@
  * - ZERO_UNFILLED_UNTOUCHED is ZERO_E_UNSUPPORTED with residuals. Changes of parameters
  *   (ZERO_KEY_SYNC_CODE) keep none.
  *
+ * **Gathers as differences.** With ZERO_KEY_GATHER_CODE, in stages 1 and 2, parameters W follow
+ * their fp32 masters M by differences. Every rank holds W whole and its shard of M. The owner of a
+ * part codes M - W after each update. All ranks, the owner too, add what C(M - W) decodes to:
+ *
+ *     W = round(W + D(C(M - W)))
+ *
+ * The rounding error of a code is in the next difference. Errors therefore do not add up, and
+ * nothing else is kept (weight differences of SDP4Bit: Jia et al., 2024). |M - W| is at most the
+ * error of the code for the newest difference (zero_code), and that of rounding to the dtype.
+ * - W has the same bits on all ranks, whatever the stage, buckets, shards, transport, hosts,
+ *   overlap, and replicas of period 1. Ranks that share memory gather as others do.
+ * - Lines with a tensor of fewer than 256 elements travel in full: W = round(M). So does all in
+ *   every ZERO_KEY_FLUSH_PERIOD-th step, in the last step before replicas part, and where replicas
+ *   are synchronised.
+ * - A skipped step changes no bit. A non-finite master makes its line of W non-finite (F8: its own
+ *   element) until a step in full.
+ * - zero_optimizer_begin() makes both equal: M = W, or W = round(M) for masters that were written
+ *   since the last begin. A master that is written between steps may be far from W: the next
+ *   difference is then large, and so is its error.
+ * - Saves hold M and W, and a run goes on with the same bits, also with other ranks. Without the
+ *   key a loaded f32 parameter is M.
+ * - Algorithms of the caller's own ("custom") change views of ZERO_SLOT_MASTER. A view of
+ *   ZERO_SLOT_PARAM is ZERO_E_UNSUPPORTED: W would change on one rank only.
+ * - Memory: 4P/N for masters of f32 parameters, at most 1.016 (F8, I8) or 0.516 (I4) bytes per
+ *   element of the largest bucket (5.02 or 4.52 in lines that travel in full), and 128 KiB.
+ * - Traffic: a rank sends N - 1 times its P/N elements, coded. As with other codes,
+ *   zero_traffic_stats counts bytes as elements.
+ * - Gathers are those within a replica. Replicas that are the ranks of a host, as those of the
+ *   strategies below, gather over no link between hosts, and gain nothing from the key.
+ * - Refused: stages 0 and 3, replicas of one rank, ZERO_KEY_ONE_COPY, ZERO_TIER_DEVICE,
+ *   ZERO_UNFILLED_UNTOUCHED, ZERO_ROUNDING_STOCHASTIC, algorithm "none", and parameters that train
+ *   in 8 bits or, of 16 bits, without ZERO_MASTER_F32.
+ *
  * **Strategies.** ZERO_KEY_STRATEGY sets the keys that are listed here, but for those that the
  * config sets itself. Replicas are the ranks of a host.
  * - "hsdp": ZERO_KEY_REPLICA_RANKS -1. Hybrid sharding.

@@ -3,6 +3,7 @@
 
 #include "engine/buffer/buffer.h"
 #include "tests/engine/bounded_training.h"
+#include "tests/engine/gather_rule.h"
 #include "tests/engine/training.h"
 
 #include <cstring>
@@ -134,6 +135,35 @@ void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Re
       ++report->cases;
       const bool filled = outcome.unfilled == 0 || model.recipe.untouched;
       report->expect(differing(expected, outcome) == 0 && filled, model.text() + "\n" + manner.text());
+    }
+  }
+}
+
+void run_gather_codes(const std::shared_ptr<Group> &group, Report *report) {
+  if (group->size() == 1) {
+    std::shared_ptr<Optimizer> optimizer;
+    const Status refused = Optimizer::create(group, make_config(gather_model(1, ZERO_CODE_I4), in_stage(1)), &optimizer);
+    ++report->cases;
+    return report->expect(refused.code() == ZERO_E_INVALID_ARGUMENT, std::string("differences of one rank: ") + refused.text());
+  }
+  for (const int64_t code : {ZERO_CODE_F8, ZERO_CODE_I8, ZERO_CODE_I4}) {
+    for (const int64_t stage : {1, 2}) {
+      Model model = gather_model(group->size(), code);
+      if (stage == 2) model.recipe.dtype = DType::bf16;
+      Manner manner = random_manner(static_cast<uint64_t>(++report->cases), group->size());
+      manner.stage = stage;
+      manner.one_copy = false;
+      const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+      GatherRule rule(model);
+      bool same = true;
+      for (int64_t step = 0; step < model.steps; ++step) {
+        (void)train_step(*optimizer, model, manner, step);
+        std::vector<std::vector<float>> masters;
+        for (int64_t id = 0; id < model.tensors(); ++id) masters.push_back(read_masters(*optimizer, model, id));
+        rule.follow(masters, false);
+        for (int64_t id = 0; id < model.tensors(); ++id) same = same && acquired_bytes(*optimizer, model, id) == rule.stored(id);
+      }
+      report->expect(same, "gathers as differences " + model.text() + "\n" + manner.text());
     }
   }
 }

@@ -18,4 +18,7 @@ void run_weighted_trainings(const std::shared_ptr<Group> &group, Report *report)
 /// `models` random models, each trained in several manners and all stages; report->cases counts trainings.
 void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Report *report);
 
+/// Trainings whose parameters follow their masters by coded differences, against the rule; report->cases counts trainings.
+void run_gather_codes(const std::shared_ptr<Group> &group, Report *report);
+
 }  // namespace zero::test

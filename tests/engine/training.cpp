@@ -48,7 +48,8 @@ std::string Recipe::text() const {
       std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) +
       " replicas of " + std::to_string(replica_ranks) + " period " + std::to_string(sync_period) + " after " + std::to_string(sync_after) +
       " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " codes " + std::to_string(grad_code) + " " +
-      std::to_string(sync_code) + " residual " + std::to_string(residual) + " flush " + std::to_string(flush_period) + " micro-steps";
+      std::to_string(sync_code) + " " + std::to_string(gather_code) + " residual " + std::to_string(residual) + " flush " +
+      std::to_string(flush_period) + " micro-steps";
   for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
 }
@@ -120,6 +121,7 @@ void set_recipe(Config &config, const Recipe &recipe) {
   }
   if (recipe.grad_code != ZERO_CODE_NONE) set(ZERO_KEY_GRAD_CODE, recipe.grad_code);
   if (recipe.sync_code != ZERO_CODE_NONE) set(ZERO_KEY_SYNC_CODE, recipe.sync_code);
+  if (recipe.gather_code != ZERO_CODE_NONE) set(ZERO_KEY_GATHER_CODE, recipe.gather_code);
   set(ZERO_KEY_RESIDUAL, recipe.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   set(ZERO_KEY_FLUSH_PERIOD, recipe.flush_period);
   if (recipe.sync_period == 1) return;

@@ -45,6 +45,7 @@ struct Recipe {
   double outer_momentum = 0;
   int64_t grad_code = ZERO_CODE_NONE;
   int64_t sync_code = ZERO_CODE_NONE;
+  int64_t gather_code = ZERO_CODE_NONE;
   bool residual = false;
   int64_t flush_period = 0;
 

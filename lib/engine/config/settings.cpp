@@ -70,15 +70,49 @@ Status read_residual(const Config &config, Settings *out) {
   ReplicaSettings &replicas = out->replicas;
   replicas.residual = config.i64(ZERO_KEY_RESIDUAL) != ZERO_RESIDUAL_NONE;
   replicas.flush_period = config.i64(ZERO_KEY_FLUSH_PERIOD);
-  for (const int32_t key : {ZERO_KEY_RESIDUAL, ZERO_KEY_FLUSH_PERIOD}) {
-    ZERO_CHECK(config.i64(key) == 0 || replicas.grad_code != kernels::Code::none, ZERO_E_INVALID_ARGUMENT,
-               "%s is set, but has no effect while ZERO_KEY_GRAD_CODE is ZERO_CODE_NONE: gradients are then sent in full",
-               find_key(key)->name);
-  }
+  const bool codes_grads = replicas.grad_code != kernels::Code::none;
+  ZERO_CHECK(!replicas.residual || codes_grads, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_RESIDUAL is set, but has no effect while ZERO_KEY_GRAD_CODE is ZERO_CODE_NONE: gradients are then sent in full");
+  ZERO_CHECK(replicas.flush_period == 0 || codes_grads || out->gather_code != kernels::Code::none, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_FLUSH_PERIOD is set, but has no effect while ZERO_KEY_GRAD_CODE and ZERO_KEY_GATHER_CODE are ZERO_CODE_NONE: "
+             "gradients and parameters are then sent in full");
   ZERO_CHECK(
       !replicas.residual || !out->leaves_unfilled, ZERO_E_UNSUPPORTED,
       "ZERO_KEY_RESIDUAL is ZERO_RESIDUAL_F32 and ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, but the residual of a parameter that "
       "stays untouched would be sent and not applied");
+  return {};
+}
+
+/// Where no whole parameters are gathered from other ranks, or not by an update of masters, nothing could follow by differences.
+Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
+  out->gather_code = static_cast<kernels::Code>(config.i64(ZERO_KEY_GATHER_CODE));
+  if (out->gather_code == kernels::Code::none) return {};
+  const char *code = choice_name(ZERO_KEY_GATHER_CODE, config.i64(ZERO_KEY_GATHER_CODE));
+  ZERO_CHECK(out->trains, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_GATHER_CODE is %s, but has no effect with ZERO_KEY_ALGORITHM \"none\", which updates no parameters", code);
+  ZERO_CHECK(out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_STAGE %lld, but %s; use stage 1 or 2", code, lld(out->stage),
+             out->stage == 0 ? "in stage 0 every rank has the masters of all parameters, and gathers none"
+                             : "in stage 3 no rank keeps whole parameters that a difference could be added to");
+  ZERO_CHECK(ranks > 1, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_GATHER_CODE is %s, but has no effect where one rank holds a replica (ZERO_KEY_REPLICA_RANKS): it updates all "
+             "parameters and gathers none",
+             code);
+  ZERO_CHECK(!out->one_copy, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_ONE_COPY 1, but updates of the one copy are not gathered; set one of the two", code);
+  ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_TIER ZERO_TIER_DEVICE, but differences are coded by the host; use ZERO_TIER_HOST",
+             code);
+  ZERO_CHECK(
+      !out->leaves_unfilled, ZERO_E_UNSUPPORTED,
+      "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, but a parameter that stays untouched would still "
+      "come nearer to its master; use ZERO_UNFILLED_ZERO",
+      code);
+  ZERO_CHECK(
+      !out->stochastic, ZERO_E_UNSUPPORTED,
+      "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_ROUNDING is ZERO_ROUNDING_STOCHASTIC, but all ranks round sums with differences to the "
+      "nearest; use ZERO_ROUNDING_NEAREST",
+      code);
   return {};
 }
 
@@ -108,6 +142,7 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
   ZERO_CHECK(replicas.sync_code == kernels::Code::none || replicas.part(), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
              choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
+  ZERO_TRY(read_gather_code(config, replicas.ranks, out));
   ZERO_TRY(read_residual(config, out));
   if (!replicas.any()) return {};
   ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
@@ -191,6 +226,7 @@ std::string Settings::text() const {
   add(ZERO_KEY_SYNC_PERIOD, std::to_string(replicas.period));
   add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
   add_choice(ZERO_KEY_GRAD_CODE, static_cast<int64_t>(replicas.grad_code));
+  add_choice(ZERO_KEY_GATHER_CODE, static_cast<int64_t>(gather_code));
   add_choice(ZERO_KEY_SYNC_CODE, static_cast<int64_t>(replicas.sync_code));
   add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   add(ZERO_KEY_FLUSH_PERIOD, std::to_string(replicas.flush_period));

@@ -26,12 +26,12 @@ struct ReplicaSettings {
   kernels::Code grad_code;  ///< of sums of gradients between replicas
   kernels::Code sync_code;  ///< of changes of parameters
   bool residual;            ///< what coding of gradients lost is added to later ones
-  int64_t flush_period;     ///< steps from one that sends gradients in full to the next; 0: none does
+  int64_t flush_period;     ///< steps from one that sends in full what else is coded to the next; 0: none does
 
   bool any() const { return count > 1; }
   /// Replicas make steps of their own, so that what they had in common is kept.
   bool part() const { return period > 1; }
-  /// Before the step after `calls`: its gradients are sent in full. What coding lost could not be sent once replicas part.
+  /// Before the step after `calls`: it sends in full what else is coded. What coding lost could not be sent once replicas part.
   bool in_full(int64_t calls) const { return (flush_period > 0 && (calls + 1) % flush_period == 0) || (part() && calls + 1 == after); }
   /// Gradients of some steps are summed over all replicas.
   bool sum_gradients() const { return any() && (period == 1 || after > 0); }
@@ -61,6 +61,7 @@ struct Settings {
   bool average;
   int64_t gather_below;     ///< elements
   bool one_copy;            ///< ranks of a host keep one copy of whole parameters
+  kernels::Code gather_code;  ///< of differences by which parameters follow their masters; none: they are gathered themselves
   int64_t prefetch_nbytes;  ///< gathered ahead in stage 3
   bool prefetch_follows;    ///< at most what the layout chooses
   bool overlap;

@@ -180,6 +180,13 @@ void Optimizer::describe_plan(std::string &text) const {
   }
   for (size_t space = 0; space < layout_.formats().size(); ++space) describe_space(text, space);
   describe_replicas(text);
+  if (gathers_.differences().on()) {
+    add_line(text, "parameters follow their masters by differences in %s; this rank sends %lld bytes per gather%s",
+             code_text(settings_.gather_code), lld(gathers_.differences().sent_nbytes(ranks())),
+             settings_.replicas.flush_period > 0
+                 ? (", and parameters in full once in " + count_text(settings_.replicas.flush_period, "step")).c_str()
+                 : "");
+  }
   add_line(text, "step: %s", way_text());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (alone()) {
@@ -204,7 +211,7 @@ void Optimizer::describe_replicas(std::string &text) const {
              replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step", code_text(replicas.grad_code),
              lld(sent_across_nbytes(replicas.grad_code, false)));
   }
-  if (replicas.residual || replicas.flush_period > 0) {
+  if (replicas.grad_code != kernels::Code::none && (replicas.residual || replicas.flush_period > 0)) {
     add_line(text, "rounding errors of coded gradients are %s; gradients are sent in full %s",
              replicas.residual ? "added to the gradients of the next step" : "dropped",
              replicas.flush_period > 0 ? ("once in " + count_text(replicas.flush_period, "step")).c_str() : "in no step");

@@ -58,7 +58,7 @@ std::byte *Optimizer::entries_here(const Slot &slot, int64_t id, Range range, bo
   const Range own{place.entries(tensors_.own(id).begin), place.entries(tensors_.own(id).end)};
   const bool is_own = range.begin >= own.begin && range.end <= own.end;
   const bool is_grad = slot.number == ZERO_SLOT_GRAD;
-  *out_follows = !is_own && slot.category == ZERO_MEMORY_PARAM;
+  *out_follows = (!is_own || gathers_.differences().on()) && slot.category == ZERO_MEMORY_PARAM;
   if (range.empty() || !(is_own || (place.whole && (!is_grad || updates_all())))) return nullptr;
   return tensors_.at(slot, id, place.per_tensor() ? 0 : range.begin * place.per);
 }

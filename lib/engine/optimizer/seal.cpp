@@ -97,6 +97,7 @@ Task Optimizer::agree_on_plan() {
   if (planned.ok()) planned = check_room_to_meet();
   if (planned.ok()) planned = layout_.make(rank());
   if (planned.ok()) planned = replicas_.check_formats();
+  if (planned.ok()) planned = gathers_.differences().check_formats();
   // What lies on a device is for its allocations to find out.
   const bool counts = planned.ok() && !settings_.on_device;
   MemoryNeed need = counts ? memory_need(plan_, layout_.formats(), needs()) : MemoryNeed{};
@@ -115,7 +116,8 @@ Status Optimizer::check_room_to_meet() const {
 }
 
 NeedOptions Optimizer::needs() const {
-  const int64_t of_replicas = replicas_.workspace_nbytes() + gradients_.workspace_nbytes(layout_.formats());
+  const int64_t of_replicas =
+      replicas_.workspace_nbytes() + gradients_.workspace_nbytes(layout_.formats()) + gathers_.differences().workspace_nbytes();
   return {.alone = alone(),
           .adopts = one_copy() && rank() > 0,
           .pool_limit = settings_.pool_limit,
@@ -167,7 +169,7 @@ Status Optimizer::allocate() {
     ZERO_TRY(replicas_.open(groups_.gather(), groups_.across(), memory_source()));
     ZERO_TRY(coded_params_.open(memory_source()));
     ZERO_TRY(module_buffers_.allocate(host_source()));
-    gathers_.open(groups_.gather(), memory_source(), one_copy());
+    ZERO_TRY(gathers_.open(groups_.gather(), memory_source(), one_copy()));
     first_values_.open(memory_source(), one_copy());
     access_.resize(plan_.params().size());
     replica_run_.applied_ahead.assign(static_cast<size_t>(settings_.replicas.count), 0);
@@ -262,7 +264,7 @@ void Optimizer::plan_ways() {
   device_judges_ = settings_.on_device && alone() && groups_.model() == nullptr;
   if (alone()) return;
   const bool all_reached = param_views_.reach_all() && (settings_.stage > 0 || state_views_.reach_all());
-  replicates_ = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached;
+  replicates_ = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached && !gathers_.differences().on();
   const bool few = ranks() <= static_cast<int64_t>(kernels::kMostSources);
   const bool late = replicates_ && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
                     settings_.divisor != ZERO_DIVISOR_WEIGHTS && !settings_.replicas.sum_gradients() && !plan_.any_rows();

@@ -225,6 +225,10 @@ Status Optimizer::view(int64_t index, int32_t slot, View *out) {
   ZERO_TRY(find_slot(slot, view.param, &from));
   ZERO_CHECK(slot != ZERO_SLOT_GRAD || (phase_ == Phase::reduced && splits_), ZERO_E_STATE,
              "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
+  ZERO_CHECK(
+      slot != ZERO_SLOT_PARAM || !gathers_.differences().on(), ZERO_E_UNSUPPORTED,
+      "ZERO_KEY_GATHER_CODE is set, so that parameters change on all ranks alike, by differences to their masters; change the view of "
+      "ZERO_SLOT_MASTER instead, and read parameters with zero_optimizer_param_acquire");
   view.data = tensors_.at(*from, view.param, view.offset);
   *out = view;
   return {};

@@ -344,7 +344,8 @@ Task Optimizer::gather_body() {
   if (!skips_ && replicated_) {
     ZERO_CO_AWAIT(barrier(*groups_.gather()));
   } else if ((!skips_ || replica_run_.syncs) && settings_.stage > 0) {
-    ZERO_CO_AWAIT(gathers_.gather_updated(acquired_count_ == 0));
+    const bool in_full = replica_run_.syncs || settings_.replicas.in_full(replica_run_.calls);
+    ZERO_CO_AWAIT(gathers_.gather_updated(acquired_count_ == 0, in_full));
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
   if (counts && !skips_) update_counts_.count(ballot_.filled());

@@ -5,13 +5,15 @@
 
 namespace zero {
 
-/// Without a thread that advances them, gathers ahead of the caller or behind a step would only come at another time.
-void ParamGathers::open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy) {
+/// Without a thread that advances them, gathers ahead of the caller or behind a step would only come at another time. Checksums are taken
+/// at the end of a step, when the differences must have been added.
+Status ParamGathers::open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy) {
   group_ = std::move(group);
   one_copy_ = one_copy;
   pool_.open(source);
   const bool overlaps = settings_.overlaps_in(*group_);
-  const bool trails = (settings_.stage == 1 || settings_.stage == 2) && !one_copy_;
+  const bool checks = differences_.on() && settings_.verify_every > 0;
+  const bool trails = (settings_.stage == 1 || settings_.stage == 2) && !one_copy_ && !checks;
   trailing_.open(group_, layout_.plan().bucket_count(), overlaps && trails);
   std::vector<int64_t> nbytes;
   for (int64_t id = 0; id < params_.size(); ++id) {
@@ -20,6 +22,7 @@ void ParamGathers::open(std::shared_ptr<Group> group, const MemorySource &source
   const bool ahead = overlaps && settings_.stage == 3;
   prefetch_.open(group_, &pool_, ahead ? layout_.prefetch_nbytes() : 0, std::move(nbytes),
                  [this](int64_t id, std::byte *whole) { return gather_ahead(id, whole); });
+  return differences_.open(source);
 }
 
 void ParamGathers::close() {
@@ -34,31 +37,36 @@ bool ParamGathers::is_among(int64_t bucket, Buckets which) const {
   return wanted && tensors_.memory().place(tensors_.memory().param(), bucket).whole;
 }
 
-Task ParamGathers::gather(Buckets which) {
+Task ParamGathers::gather(Buckets which) { co_return co_await gather_all(which, Form::params); }
+
+Task ParamGathers::gather_all(Buckets which, Form form) {
   if (alone()) co_return Status();
   if (one_copy_) co_return co_await barrier(*group_);
   for (int64_t index = 0; index < layout_.plan().bucket_count(); ++index) {
-    if (is_among(index, which)) ZERO_CO_AWAIT(gather_bucket(index, Trace::Track::operations));
+    if (is_among(index, which)) ZERO_CO_AWAIT(gather_bucket(index, Trace::Track::operations, form));
   }
   co_return Status();
 }
 
-Task ParamGathers::gather_updated(bool behind) {
-  if (!behind || !may_trail()) co_return co_await gather(Buckets::trained);
+Task ParamGathers::gather_updated(bool behind, bool in_full) {
+  const Form form = !differences_.on() ? Form::params : in_full ? Form::masters : Form::differences;
+  if (!behind || !may_trail()) co_return co_await gather_all(Buckets::trained, form);
   for (int64_t index = 0; index < layout_.plan().bucket_count(); ++index) {
-    if (is_among(index, Buckets::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers));
+    if (is_among(index, Buckets::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers, form));
   }
   // Nothing would go on while the caller waits for other ranks elsewhere.
   if (!trailing_.watched()) ZERO_CO_AWAIT(trailing_.drain());
   co_return Status();
 }
 
-Task ParamGathers::gather_bucket(int64_t index, Trace::Track track) {
+Task ParamGathers::gather_bucket(int64_t index, Trace::Track track, Form form) {
   const PlannedBucket &bucket = layout_.plan().bucket(index);
   const SlotMemory &slots = tensors_.memory();
   const SlotPlace &place = slots.place(slots.param(), index);
   const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
   if (track == Trace::Track::gathers) group_->set_caller(Caller::gather_behind);
+  if (form == Form::differences) co_return co_await differences_.gather(*group_, index);
+  if (form == Form::masters) differences_.follow_masters(index);
   const Cuts cuts = layout_.plan().bucket_cuts(index);
   ZERO_CO_AWAIT(all_gather(*group_, place.at(bucket.own.begin), place.at(0), cuts, place.dtype));
   if (!layout_.format_in(bucket).coded()) co_return Status();

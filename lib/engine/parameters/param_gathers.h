@@ -8,6 +8,7 @@
 #include "engine/layout/layout.h"
 #include "engine/layout/params.h"
 #include "engine/parameters/coded_params.h"
+#include "engine/parameters/param_differences.h"
 #include "engine/parameters/param_pool.h"
 #include "engine/parameters/prefetch.h"
 #include "engine/parameters/trailing_gathers.h"
@@ -37,24 +38,31 @@ class ParamGathers {
         coded_params_(coded_params),
         kernels_(kernels),
         settings_(settings),
-        trace_(trace) {}
+        trace_(trace),
+        differences_(params, layout, tensors, settings) {}
 
   /// The order in which the first step acquires parameters.
   void set_order(std::vector<int64_t> ids) { prefetch_.set_order(std::move(ids)); }
   const std::vector<int64_t> &order() const { return prefetch_.order(); }
 
+  /// Whether parameters follow their masters by differences (ZERO_KEY_GATHER_CODE), and whether they can.
+  const ParamDifferences &differences() const { return differences_; }
   /// Once slots have memory; `source` is that of slots. `one_copy`: all ranks see the same parameters, of which each has updated a part.
-  void open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy);
+  Status open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy);
   /// Waits for the end of what is under way.
   void close();
-  void release() { pool_.release(); }
+  void release() {
+    pool_.release();
+    differences_.close();
+  }
 
   /// @name Buckets that all ranks hold
   /// @{
   /// Every rank's cuts go to all of them.
   Task gather(Buckets which);
-  /// Those that a step updated: behind it, where gathers may go on there and `behind` is true.
-  Task gather_updated(bool behind);
+  /// Those that a step updated: behind it, where gathers may go on there and `behind` is true. Where parameters follow their masters,
+  /// `in_full`: as these are, not by differences.
+  Task gather_updated(bool behind, bool in_full);
   bool may_trail() const { return trailing_.allowed(); }
   /// The bucket is as the last step left it.
   Task arrived(int64_t bucket) { return trailing_.wait(bucket); }
@@ -77,9 +85,13 @@ class ParamGathers {
   Task end();
 
  private:
+  /// What is sent of a bucket.
+  enum class Form { params, masters, differences };
+
   bool alone() const { return group_->size() == 1; }
   bool is_among(int64_t bucket, Buckets which) const;
-  Task gather_bucket(int64_t index, Trace::Track track);
+  Task gather_all(Buckets which, Form form);
+  Task gather_bucket(int64_t index, Trace::Track track, Form form);
   Task gather_tensor(int64_t id, std::byte *whole);
   Task gather_ahead(int64_t id, std::byte *whole);
 
@@ -90,6 +102,7 @@ class ParamGathers {
   const Kernels &kernels_;
   const Settings &settings_;
   Trace &trace_;
+  ParamDifferences differences_;
   std::shared_ptr<Group> group_;
   bool one_copy_ = false;
   ParamPool pool_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -126,6 +127,8 @@ kernels::Piece Updates::slots_of(int64_t index, const Format &format, Range rang
       piece.state[state - 1].scales = static_cast<float *>(elements.data);
     }
   }
+  // Parameters that follow their masters by differences change when they are gathered.
+  if (settings_.gather_code != kernels::Code::none) piece.param = std::exchange(piece.master, {});
   piece.count = range.count();
   constexpr int kSpaceShift = 48;  // flat spaces are numbered alike on all ranks
   piece.first = (static_cast<uint64_t>(bucket.space) << kSpaceShift) + static_cast<uint64_t>(bucket.flat.begin + range.begin);

@@ -176,7 +176,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// The form of values that travel between replicas ([`Key::GradCode`](crate::Key::GradCode)).
+    /// The form of values that travel between ranks ([`Key::GradCode`](crate::Key::GradCode)).
     LineCode {
         /// In fp32.
         None = ZERO_CODE_NONE,

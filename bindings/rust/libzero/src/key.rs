@@ -107,11 +107,14 @@ c_enum! {
         SyncAfter = ZERO_KEY_SYNC_AFTER,
         /// A [`LineCode`](crate::LineCode): of sums of gradients between replicas.
         GradCode = ZERO_KEY_GRAD_CODE,
+        /// A [`LineCode`](crate::LineCode): of the differences by which parameters follow their
+        /// masters in stages 1 and 2.
+        GatherCode = ZERO_KEY_GATHER_CODE,
         /// A [`LineCode`](crate::LineCode): of changes of parameters between replicas.
         SyncCode = ZERO_KEY_SYNC_CODE,
         /// A [`Residual`](crate::Residual): what becomes of rounding errors of coded gradients.
         Residual = ZERO_KEY_RESIDUAL,
-        /// Steps from one that sends its gradients in full to the next; 0: none does.
+        /// Steps from one that sends all in full to the next; 0: none does.
         FlushPeriod = ZERO_KEY_FLUSH_PERIOD,
         /// `hsdp`, `diloco`, `zeropp` or `slow_link`: sets the keys of replicas that are not set.
         Strategy = ZERO_KEY_STRATEGY,

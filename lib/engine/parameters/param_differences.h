@@ -1,0 +1,66 @@
+/// @file ParamDifferences: parameters that all ranks hold and that follow their masters by coded differences, so that what coding loses is
+/// in the next difference. The scheme is that of weight differences in Jia et al., "SDP4Bit", 2024. Knows buckets; never when they change.
+#pragma once
+
+#include "core/partition.h"
+#include "core/task.h"
+#include "engine/config/settings.h"
+#include "engine/layout/layout.h"
+#include "engine/layout/params.h"
+#include "engine/storage/tensor_slots.h"
+#include "group/group.h"
+#include "kernels/coded_lines.h"
+#include "memory/arena.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace zero {
+
+/// M are the fp32 masters, of which each rank holds its cuts, W the parameters, which have the same bits on all ranks. Used by one thread
+/// at a time.
+class ParamDifferences {
+ public:
+  /// What is given must outlive it.
+  ParamDifferences(const Params &params, const Layout &layout, const TensorSlots &tensors, const Settings &settings)
+      : params_(params), layout_(layout), tensors_(tensors), code_(settings.gather_code) {}
+
+  bool on() const { return code_ != kernels::Code::none; }
+  /// Whether every parameter that trains has a master that it can follow.
+  Status check_formats() const;
+  /// Once slots have memory; `source` is that of slots.
+  Status open(const MemorySource &source);
+  void close();
+  /// Bytes that open() takes.
+  int64_t workspace_nbytes() const;
+  /// Bytes that a rank with `ranks` in all sends in one gather of all buckets.
+  int64_t sent_nbytes(int64_t ranks) const;
+
+  /// W <- W + D(C(M - W)) in all of a bucket, and W <- M in lines that travel in full. A collective; one at a time.
+  Task gather(Group &group, int64_t bucket);
+  /// This rank's cut of W <- M, to be gathered as it is.
+  void follow_masters(int64_t bucket) const;
+
+ private:
+  const Plan &plan() const { return layout_.plan(); }
+  const SlotPlace &param(int64_t bucket) const { return tensors_.memory().place(tensors_.memory().param(), bucket); }
+  const float *masters(int64_t bucket, int64_t element) const;
+  int64_t coded_nbytes(const std::vector<uint8_t> &full, Range cut) const;
+  int64_t largest_nbytes() const;
+  void subtract(int64_t bucket, Range piece) const;
+  void encode(int64_t bucket, Range cut, std::byte *out) const;
+  void add(int64_t bucket, Range cut, const std::byte *coded) const;
+
+  const Params &params_;
+  const Layout &layout_;
+  const TensorSlots &tensors_;
+  const kernels::Code code_;
+  std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: not 0 where a line travels in full
+  Arena memory_;
+  std::byte *coded_ = nullptr;    ///< a bucket, by rank
+  float *differences_ = nullptr;  ///< of a piece
+  float *values_ = nullptr;       ///< W of a piece
+};
+
+}  // namespace zero
