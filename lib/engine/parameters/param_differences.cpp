@@ -108,8 +108,10 @@ const float *ParamDifferences::masters(int64_t bucket, int64_t element) const {
 /// M - W of elements of tensors. An update may leave anything in gaps between them, which must not reach the scale of a line.
 void ParamDifferences::subtract(int64_t bucket, Range piece) const {
   const float *from = masters(bucket, piece.begin);
-  kernels::widen(kernels::active(), values_, param(bucket).at(piece.begin), param(bucket).dtype, piece.count());
-  for (int64_t i = 0; i < piece.count(); ++i) differences_[i] = from[i] - values_[i];
+  const kernels::Table &table = kernels::active();
+  kernels::widen(table, values_, param(bucket).at(piece.begin), param(bucket).dtype, piece.count());
+  table.scale(values_, values_, piece.count(), -1);
+  table.add(differences_, from, values_, piece.count());
   for (const Range &gap : plan().bucket(bucket).gaps) {
     const Range part = intersect(piece, gap);
     if (!part.empty()) std::fill_n(differences_ + part.begin - piece.begin, part.count(), 0.0F);
@@ -139,7 +141,7 @@ void ParamDifferences::add(int64_t bucket, Range cut, const std::byte *coded) co
     kernels::decode_lines(kernels::active(), code_, coded, piece.count(), full, differences_);
     coded += nbytes_of(code_, full);
     kernels::widen(kernels::active(), values_, place.at(piece.begin), place.dtype, piece.count());
-    for (int64_t i = 0; i < piece.count(); ++i) values_[i] += differences_[i];
+    kernels::active().add(values_, values_, differences_, piece.count());
     over_full_lines(full, piece.count(),
                     [&](int64_t begin, int64_t end) { std::copy(differences_ + begin, differences_ + end, values_ + begin); });
     kernels::narrow(kernels::active(), place.at(piece.begin), place.dtype, values_, piece.count());
