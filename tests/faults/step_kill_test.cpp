@@ -28,6 +28,8 @@ enum Verdict { kGood = 0, kNotTold = 1, kGoesOn = 2, kAcquires = 3, kTorn = 4, k
 struct Training {
   Model model;
   Manner manner;
+  /// The one of a rank's shard that an update changes.
+  int32_t values_slot() const { return model.recipe.gather_code != ZERO_CODE_NONE ? ZERO_SLOT_MASTER : ZERO_SLOT_PARAM; }
   std::string text() const { return std::to_string(model.ranks) + " ranks, " + model.text() + manner.text(); }
 };
 
@@ -65,6 +67,15 @@ Training random_replicas(std::mt19937_64 &random) {
   return training;
 }
 
+/// Parameters that follow their masters by differences.
+Training random_differences(std::mt19937_64 &random) {
+  Training training = random_training(random);
+  training.manner.stage = 1 + static_cast<int64_t>(random() % 2);
+  training.manner.one_copy = false;
+  training.model.recipe.gather_code = 1 + static_cast<int64_t>(random() % 3);
+  return training;
+}
+
 using Bytes = std::vector<std::byte>;
 
 void append(Bytes &bytes, const void *data, int64_t count) {
@@ -79,10 +90,10 @@ struct Lying {
   bool arrived = false;    ///< they were all there
 };
 
-Status look_at_shards(Optimizer &optimizer, int64_t views, Bytes *out) {
+Status look_at_shards(Optimizer &optimizer, const Training &training, int64_t views, Bytes *out) {
   out->clear();
   for (int64_t i = 0; i < views; ++i) {
-    for (const int32_t slot : {ZERO_SLOT_PARAM, ZERO_SLOT_FIRST_MOMENT, ZERO_SLOT_SECOND_MOMENT}) {
+    for (const int32_t slot : {training.values_slot(), int32_t{ZERO_SLOT_FIRST_MOMENT}, int32_t{ZERO_SLOT_SECOND_MOMENT}}) {
       View view{};
       ZERO_TRY(optimizer.view(i, slot, &view));
       append(*out, view.data, view.count);
@@ -106,7 +117,7 @@ Status look_at_params(Optimizer &optimizer, const Training &training, Bytes *out
 Status step_until_error(Optimizer &optimizer, const Training &training, int64_t views, Lying *out_last) {
   const std::vector<float> gradient(101'000, 0.5F);
   for (int64_t step = 0;; ++step) {
-    ZERO_TRY(look_at_shards(optimizer, views, &out_last->shards));
+    ZERO_TRY(look_at_shards(optimizer, training, views, &out_last->shards));
     out_last->arrived = false;
     ZERO_TRY(look_at_params(optimizer, training, &out_last->params));
     out_last->arrived = true;
@@ -138,10 +149,10 @@ Verdict compare_with_last(Optimizer &optimizer, const Training &training, int64_
     Lying now;
     std::vector<float> read(101'000);
     View own{0, 0, 1, nullptr};
-    const Status shards = look_at_shards(optimizer, views, &now.shards);
+    const Status shards = look_at_shards(optimizer, training, views, &now.shards);
     const Status params = look_at_params(optimizer, training, &now.params);
-    (void)optimizer.view(0, ZERO_SLOT_PARAM, &own);
-    const Status own_read = run_task(optimizer, optimizer.read(own.param, ZERO_SLOT_PARAM, own.offset, read.data(), own.count));
+    (void)optimizer.view(0, training.values_slot(), &own);
+    const Status own_read = run_task(optimizer, optimizer.read(own.param, training.values_slot(), own.offset, read.data(), own.count));
     if (!shards.ok() && !is_half_applied(shards)) return kDisagrees;
     if (!params.ok() && !is_half_applied(params)) return kDisagrees;
     if (shards.ok() != own_read.ok() || (training.manner.stage < 3 && !shards.ok() && params.ok())) return kDisagrees;
@@ -214,6 +225,10 @@ void kill_ranks(int kills, std::mt19937_64 random, Training (*random_one)(std::m
 
 TEST(StepKill, EveryLivingRankIsToldAndItsOptimizerRefusesWhatFollows) {
   kill_ranks(full_tests() ? 1000 : 60, std::mt19937_64(2027), random_training);
+}
+
+TEST(StepKill, LeavesMastersOfParametersThatFollowByDifferences) {
+  kill_ranks(full_tests() ? 400 : 16, std::mt19937_64(2029), random_differences);
 }
 
 TEST(StepKill, ReachesTheRanksOfAllReplicas) { kill_ranks(full_tests() ? 400 : 24, std::mt19937_64(2028), random_replicas); }
