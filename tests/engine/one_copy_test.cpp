@@ -101,8 +101,7 @@ TEST_P(OneCopy, IsSummedInOnePassWhereACopyPerRankIs) {
     Manner manner = manner_of(stage);
     manner.norm = false;
     const std::string text = make_optimizer(group, model_of(ranks), manner)->describe();
-    const char *way =
-        stage == 1 ? "one pass over all ranks' memory: sum, update the one copy" : "reduce-scatter, then an update of the one copy";
+    const char *way = stage == 1 ? "one pass over all ranks' memory: sum, update the one copy" : "reduce-scatter, update the one copy";
     EXPECT_NE(text.find(way), std::string::npos) << text;
   });
 }

@@ -7,16 +7,16 @@
 
 namespace zero {
 
-Task Optimizer::begin(int32_t source) { return run(begin_body(source), Caller::begin); }
+Task Optimizer::begin(int32_t source) { return guard_.run(begin_body(source), Caller::begin); }
 
 Task Optimizer::begin_body(int32_t source) {
-  ZERO_CO_TRY(check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_begin", Phase::sealed, Phase::running));
   ZERO_CO_CHECK(acquired_count_ == 0, ZERO_E_STATE, "acquired parameters: %lld; zero_optimizer_param_release comes before begin",
                 lld(acquired_count_));
   ZERO_CO_CHECK(!gradients_.any_acquired() && !gradients_.started(), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before begin");
   ZERO_CO_CHECK(
-      source == ZERO_SOURCE_SHARDS || !buffers_params() || phase_ == Phase::sealed, ZERO_E_STATE,
+      source == ZERO_SOURCE_SHARDS || !buffers_params() || guard_.phase() == Phase::sealed, ZERO_E_STATE,
       "in stage 3, and of 8-bit parameters, no rank holds whole values after the first begin; edit them with zero_optimizer_write "
       "and use ZERO_SOURCE_SHARDS");
   ZERO_CO_CHECK(
@@ -26,7 +26,7 @@ Task Optimizer::begin_body(int32_t source) {
   ZERO_CO_AWAIT(await_readers());
   const std::string text = std::string("source = ") + find_choice(kSources, source)->name + "\n";
   ZERO_CO_AWAIT(compare_texts(*groups_.gather(), "ranks called zero_optimizer_begin with different sources", text));
-  half_done_ = "zero_optimizer_begin";
+  guard_.changes_in("zero_optimizer_begin");
   ZERO_CO_AWAIT(first_values_.take_over(source));
   if (settings_.replicas.any() && source != ZERO_SOURCE_LOCAL) {
     groups_.across()->set_caller(Caller::begin);
@@ -36,8 +36,8 @@ Task Optimizer::begin_body(int32_t source) {
   replicas_.meet();
   gradients_.residuals().forget();
   plan_next_step();
-  end_change();
-  phase_ = Phase::running;
+  guard_.end_change();
+  guard_.enter(Phase::running);
   co_return verifier_.move_window();
 }
 

@@ -42,7 +42,7 @@ Status Optimizer::memory(int32_t category, MemoryUse *out) const {
   ZERO_CHECK(Accounting::valid(category), ZERO_E_INVALID_ARGUMENT, "category is %d, but must be a zero_memory (0 .. %d)", category,
              Accounting::kCategories - 1);
   *out = {accounting_.now(category), accounting_.peak(category), 0, 0};
-  if (!sealed_.load(std::memory_order_acquire)) return {};
+  if (!guard_.sealed()) return {};
   out->formula_nbytes = formula_nbytes(category);
   out->constant_nbytes = constant_nbytes(category);
   return {};
@@ -95,7 +95,7 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
 
 Traffic Optimizer::traffic(OperationKind kind) const {
   Traffic sum;
-  if (!sealed_.load(std::memory_order_acquire)) return sum;
+  if (!guard_.sealed()) return sum;
   for (const Group *group : groups_.all()) {
     if (group == nullptr) continue;
     const Traffic part = group->traffic(kind);
@@ -131,7 +131,7 @@ std::string Optimizer::describe() const {
     add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory", lld(device_->index()),
              device_->name().c_str(), lld(Device::staging_nbytes()));
   }
-  if (!sealed_.load(std::memory_order_acquire)) {
+  if (!guard_.sealed()) {
     add_line(text, "not sealed yet");
     return text;
   }
@@ -141,26 +141,10 @@ std::string Optimizer::describe() const {
 }
 
 Status Optimizer::trace(std::string *out) const {
-  ZERO_CHECK(sealed_.load(std::memory_order_acquire), ZERO_E_STATE, "zero_stats_optimizer_trace comes after zero_optimizer_seal");
+  ZERO_CHECK(guard_.sealed(), ZERO_E_STATE, "zero_stats_optimizer_trace comes after zero_optimizer_seal");
   ZERO_CHECK(trace_.on(), ZERO_E_STATE, "the optimizer keeps no trace; set ZERO_KEY_TRACE_EVENTS in its config");
   *out = trace_.text(group_->rank(), [this](int64_t id) -> const std::string & { return params_[id].given_name; });
   return {};
-}
-
-const char *Optimizer::way_text() const {
-  if (alone()) return "a world of one: gradients are updated from where they were given, nothing is reduced";
-  if (one_copy() && !gradients_.sums_late()) return "reduce-scatter, then an update of the one copy of parameters";
-  if (updates_all() && !replicates_) return "composed: all-reduce, update of everything on each rank";
-  if (updates_all() && !gradients_.sums_late()) return "reduce-scatter, then one pass: update, write states too to all ranks";
-  if (updates_all())
-    return "one pass over all ranks' memory: sum, update, write states too to all ranks; composed when sums might overflow";
-  if (gradients_.sums_late()) {
-    return one_copy() ? "one pass over all ranks' memory: sum, update the one copy of parameters; composed when sums might overflow"
-                      : "one pass over all ranks' memory: sum, update, write to all ranks; composed when sums might overflow";
-  }
-  if (replicates_) return "reduce-scatter, then one pass: update, write to all ranks";
-  if (gathers_.may_trail()) return "composed: reduce-scatter, update, all-gather behind the step; param_acquire waits for its tensor";
-  return "composed: reduce-scatter, update, all-gather";
 }
 
 void Optimizer::describe_plan(std::string &text) const {
@@ -187,7 +171,7 @@ void Optimizer::describe_plan(std::string &text) const {
                  ? (", and parameters in full once in " + count_text(settings_.replicas.flush_period, "step")).c_str()
                  : "");
   }
-  add_line(text, "step: %s", way_text());
+  add_line(text, "step: %s", paths_.text().c_str());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (alone()) {
     overlap = "none: a world of one has nothing to reduce";

@@ -76,7 +76,7 @@ void store(const Target &target, int64_t index, const float *values, int64_t cou
 }  // namespace
 
 Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b, int64_t seed) {
-  ZERO_TRY(check_call("zero_optimizer_init_param", Phase::sealed, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_init_param", Phase::sealed, Phase::running));
   ZERO_TRY(params_.check_id(id));
   ZERO_CHECK(!params_[id].tied(), ZERO_E_INVALID_ARGUMENT, "%s is another name of %s; initialise that one", params_[id].name.c_str(),
              params_[params_.holder(id)].name.c_str());
@@ -86,14 +86,13 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
              "the first zero_optimizer_param_acquire of a step");
   ZERO_CHECK(gate_ == nullptr || gate_->is_open(), ZERO_E_STATE,
              "an asynchronous save reads the values that would be replaced; initialise when its request has ended");
-  ZERO_CHECK(acquiring_.load(std::memory_order_acquire) == 0, ZERO_E_STATE,
-             "a zero_optimizer_param_acquire is under way; initialise when it has ended");
-  ZERO_CHECK(phase_ != Phase::running || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
+  ZERO_CHECK(!guard_.acquiring(), ZERO_E_STATE, "a zero_optimizer_param_acquire is under way; initialise when it has ended");
+  ZERO_CHECK(guard_.phase() != Phase::running || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
              "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are initialised");
   const Status arrived = gathers_.all_arrived();
-  if (!arrived.ok()) lose(arrived);
+  if (!arrived.ok()) guard_.lose(arrived);
   ZERO_TRY(arrived);
-  first_values_.note_params(phase_ == Phase::running, true);
+  first_values_.note_params(guard_.phase() == Phase::running, true);
   const Range range = tensors_.updated(id);
   if (range.empty()) return {};
   const Slot *master = nullptr;

@@ -119,7 +119,8 @@ Optimizer::Optimizer(std::shared_ptr<Group> group, Settings settings, const Hype
       groups_(group_),
       gathers_(params_, layout_, tensors_, coded_params_, kernels_, settings_, trace_),
       first_values_(params_, layout_, tensors_, coded_params_, kernels_, gathers_, groups_),
-      replicas_(params_, layout_, tensors_, coded_params_, kernels_, settings_, updates_all()) {}
+      replicas_(params_, layout_, tensors_, coded_params_, kernels_, settings_, updates_all()),
+      guard_(group_, groups_, gathers_, alone()) {}
 
 Optimizer::~Optimizer() { unseal(); }
 
@@ -127,6 +128,24 @@ Status Optimizer::check_stream(void *stream) const {
   ZERO_CHECK(stream == nullptr || device_ != nullptr, ZERO_E_UNSUPPORTED,
              "stream is %p, but must be NULL: this optimizer works for host memory (ZERO_KEY_DEVICE names a device)", stream);
   return device_ != nullptr ? device_->check_stream(stream) : Status();
+}
+
+/// Before seal the device has no stream; the body says that it comes too early.
+Task Optimizer::in_order(Task body, void *stream) {
+  if (!settings_.on_device || guard_.phase() == Phase::building) co_return co_await body;
+  ZERO_CO_TRY(device_->follow(stream));
+  Status status = co_await body;
+  Status led = device_->lead(stream);
+  co_return status.ok() ? led : status;
+}
+
+Status Optimizer::check_range(int64_t id, int64_t offset, int64_t count) const {
+  ZERO_TRY(params_.check_id(id));
+  const int64_t whole = params_[id].count;
+  ZERO_CHECK(offset >= 0 && count >= 0 && offset <= whole && count <= whole - offset, ZERO_E_INVALID_ARGUMENT,
+             "offset %lld and count %lld are given, but the elements of %s are %lld", lld(offset), lld(count), params_[id].name.c_str(),
+             lld(whole));
+  return {};
 }
 
 Status Optimizer::read_options(const Config &config, const char *name, ParamOptions *out) const {
@@ -152,7 +171,7 @@ Status Optimizer::read_options(const Config &config, const char *name, ParamOpti
 }
 
 Status Optimizer::add_param(const Config *config, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {
-  ZERO_TRY(check_call("zero_optimizer_add_param", Phase::building, Phase::building));
+  ZERO_TRY(guard_.check_call("zero_optimizer_add_param", Phase::building, Phase::building));
   ParamOptions options;
   options.precision = settings_.precision;
   ZERO_TRY(check_tensor_name(name));
@@ -164,7 +183,7 @@ Status Optimizer::add_param(const Config *config, const char *name, int32_t dtyp
 }
 
 Status Optimizer::add_set(const Config &config, int64_t *out_set) {
-  ZERO_TRY(check_call("zero_optimizer_add_set", Phase::building, Phase::building));
+  ZERO_TRY(guard_.check_call("zero_optimizer_add_set", Phase::building, Phase::building));
   ZERO_TRY(check_keys(config, "a parameter set", [](int32_t key) { return key == ZERO_KEY_ALGORITHM || is_hyper_key(key); }));
   ZERO_CHECK(static_cast<int64_t>(sets_.size()) < kMostSets, ZERO_E_UNSUPPORTED, "there are %zu parameter sets, which is the most",
              sets_.size());
@@ -185,7 +204,7 @@ Status Optimizer::add_set(const Config &config, int64_t *out_set) {
 }
 
 Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
-  ZERO_TRY(check_call("zero_optimizer_set_model_group", Phase::building, Phase::building));
+  ZERO_TRY(guard_.check_call("zero_optimizer_set_model_group", Phase::building, Phase::building));
   ZERO_CHECK(!settings_.replicas.any(), ZERO_E_UNSUPPORTED,
              "ZERO_KEY_REPLICA_RANKS makes %lld replicas, but an optimizer with a model group has one", lld(settings_.replicas.count));
   ZERO_CHECK(group != group_ || alone(), ZERO_E_INVALID_ARGUMENT,
@@ -196,7 +215,7 @@ Status Optimizer::set_model_group(std::shared_ptr<Group> group) {
 }
 
 Status Optimizer::set_order(const int64_t *ids, int64_t count) {
-  ZERO_TRY(check_call("zero_optimizer_set_order", Phase::building, Phase::building));
+  ZERO_TRY(guard_.check_call("zero_optimizer_set_order", Phase::building, Phase::building));
   ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT,
              "ids is %s and count is %lld, but ids must hold all ids of parameters and count be %lld", ids == nullptr ? "NULL" : "given",
              lld(count), lld(params_.size()));
@@ -204,7 +223,7 @@ Status Optimizer::set_order(const int64_t *ids, int64_t count) {
 }
 
 Status Optimizer::add_module_buffer(const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int32_t rule, int64_t *out_id) {
-  ZERO_TRY(check_call("zero_optimizer_add_module_buffer", Phase::building, Phase::building));
+  ZERO_TRY(guard_.check_call("zero_optimizer_add_module_buffer", Phase::building, Phase::building));
   ZERO_TRY(check_tensor_name(name));
   ZERO_CHECK(!params_.has(name), ZERO_E_INVALID_ARGUMENT, "%s is the name of a parameter; names must be unique in the optimizer",
              quoted_name(name).c_str());
@@ -212,17 +231,17 @@ Status Optimizer::add_module_buffer(const char *name, int32_t dtype, const int64
 }
 
 Status Optimizer::module_buffer(int64_t id, void **out_data, int64_t *out_count) const {
-  ZERO_TRY(check_call("zero_optimizer_module_buffer", Phase::sealed, Phase::reduced));
+  ZERO_TRY(guard_.check_call("zero_optimizer_module_buffer", Phase::sealed, Phase::reduced));
   ZERO_TRY(module_buffers_.check_id(id));
   *out_data = module_buffers_[id].data;
   *out_count = module_buffers_[id].count;
   return {};
 }
 
-Task Optimizer::sync_module_buffers() { return run(sync_body(), Caller::sync_module_buffers); }
+Task Optimizer::sync_module_buffers() { return guard_.run(sync_body(), Caller::sync_module_buffers); }
 
 Task Optimizer::sync_body() {
-  ZERO_CO_TRY(check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_sync_module_buffers", Phase::sealed, Phase::reduced));
   ZERO_CO_AWAIT(module_buffers_.sync(*groups_.gather()));
   if (groups_.across() == nullptr) co_return Status();
   groups_.across()->set_caller(Caller::sync_module_buffers);
@@ -231,7 +250,7 @@ Task Optimizer::sync_body() {
 }
 
 Status Optimizer::set_gather_order(const int64_t *ids, int64_t count) {
-  ZERO_TRY(check_call("zero_optimizer_set_gather_order", Phase::building, Phase::building));
+  ZERO_TRY(guard_.check_call("zero_optimizer_set_gather_order", Phase::building, Phase::building));
   ZERO_CHECK(count >= 0 && (ids != nullptr || count == 0), ZERO_E_INVALID_ARGUMENT,
              "ids is %s and count is %lld, but must not be NULL with a count above 0, nor count negative",
              ids == nullptr ? "NULL" : "given", lld(count));
@@ -245,7 +264,7 @@ Status Optimizer::set_gather_order(const int64_t *ids, int64_t count) {
 }
 
 Status Optimizer::set_weight(double weight) {
-  ZERO_TRY(check_call("zero_optimizer_set_weight", Phase::running, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_set_weight", Phase::running, Phase::running));
   return gradients_.set_weight(weight);
 }
 
@@ -253,7 +272,7 @@ Status Optimizer::check_set(int64_t set) const { return check_index(set, static_
 
 /// A momentum buffer is kept only where momentum was on at seal.
 bool Optimizer::lacks_momentum(int64_t set) const {
-  if (phase_ == Phase::building || sets_[static_cast<size_t>(set)].algorithm() == nullptr) return false;
+  if (guard_.phase() == Phase::building || sets_[static_cast<size_t>(set)].algorithm() == nullptr) return false;
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Format &format = layout_.format_of(id);
     const auto is_moment = [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_FIRST_MOMENT; };
@@ -265,7 +284,7 @@ bool Optimizer::lacks_momentum(int64_t set) const {
 
 Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(check_set(set));
-  ZERO_TRY(check_call("zero_optimizer_set_f64", Phase::building, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_set_f64", Phase::building, Phase::running));
   if (key == ZERO_KEY_LOSS_SCALE) {
     ZERO_TRY(run_.learn());
     kernels::LossScaleState scale = run_.known().loss_scale;
@@ -283,7 +302,7 @@ Status Optimizer::set_f64(int64_t set, int32_t key, double value) {
 }
 
 /// While a task is under way the host knows what it knew before.
-Status Optimizer::known_run() const { return under_way_.load(std::memory_order_acquire) > 0 ? Status() : run_.learn(); }
+Status Optimizer::known_run() const { return guard_.busy() ? Status() : run_.learn(); }
 
 Status Optimizer::get_f64(int64_t set, int32_t key, double *out) const {
   ZERO_TRY(check_set(set));
@@ -300,7 +319,7 @@ Status Optimizer::set_i64(int32_t key, int64_t value) {
   int64_t now = 0;
   ZERO_TRY(get_i64(key, &now));
   ZERO_TRY(check_i64(key, value));
-  ZERO_TRY(check_call("zero_optimizer_set_i64", Phase::building, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_set_i64", Phase::building, Phase::running));
   *count_of(run_.edit(), key) = value;
   if (key == ZERO_KEY_STEP_COUNT) update_counts_.set_all(value);
   replica_run_.applied_ahead.assign(replica_run_.applied_ahead.size(), 0);

@@ -16,8 +16,10 @@
 #include "engine/layout/params.h"
 #include "engine/layout/plan.h"
 #include "engine/optimizer/ballot.h"
+#include "engine/optimizer/call_guard.h"
 #include "engine/optimizer/memory_need.h"
 #include "engine/optimizer/read_gate.h"
+#include "engine/optimizer/step_path.h"
 #include "engine/optimizer/stop_request.h"
 #include "engine/parameters/coded_params.h"
 #include "engine/parameters/first_values.h"
@@ -150,7 +152,9 @@ class Optimizer {
 
  private:
   friend class SavedState;
-  enum class Phase { building, sealed, running, reduced };
+  using Phase = CallGuard::Phase;
+  using Uses = CallGuard::Uses;
+  using Counted = CallGuard::Counted;
 
   /// How a parameter is held by the caller.
   struct Access {
@@ -158,20 +162,6 @@ class Optimizer {
     std::byte *data = nullptr;         ///< what was handed out; of what is gathered or decoded, valid while count > 0
     bool pooled = false;               ///< data belongs to the pool
     std::vector<void *> streams = {};  ///< of a device, on which it is used
-  };
-
-  /// One more while it lives. A task takes it from the frame, which may outlive the task, to a variable of its own.
-  class Counted {
-   public:
-    explicit Counted(std::atomic<int64_t> &number) : number_(&number) { number_->fetch_add(1, std::memory_order_release); }
-    Counted(Counted &&other) noexcept : number_(std::exchange(other.number_, nullptr)) {}
-    Counted &operator=(Counted &&) = delete;
-    ~Counted() {
-      if (number_ != nullptr) number_->fetch_sub(1, std::memory_order_release);
-    }
-
-   private:
-    std::atomic<int64_t> *number_;
   };
 
   struct Times {
@@ -219,39 +209,15 @@ class Optimizer {
   bool lacks_momentum(int64_t set) const;
   /// @}
 
-  /// @name Order of calls (phases.cpp)
+  /// @name Order of calls
   /// @{
-  Status standing() const;
-  Status check_phase(const char *call, Phase first, Phase last) const;
-  /// For functions that are not tasks.
-  Status check_call(const char *call, Phase first, Phase last) const;
   Status check_range(int64_t id, int64_t offset, int64_t count) const;
-  enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
-  Status usable();
-  /// The task of a collective: under way from now on, though it may wait for others in the queue. An error that other ranks cannot share
-  /// makes the optimizer unusable on all of them.
-  Task run(Task body, Caller caller, Uses uses = Uses::parameters) {
-    return run_counted(std::move(body), caller, uses, Counted(under_way_));
-  }
-  Task run_counted(Task body, Caller caller, Uses uses, Counted queued);
-  /// That no call other than param_acquires was begun and has not ended.
-  Status check_idle(const char *call) const;
-  void lose(const Status &cause);
-  /// Passes an error on; one of those that last loses the optimizer.
-  Status lasting(Status status);
   /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
   Task in_order(Task body, void *stream);
   /// @}
 
   /// @name What a rank reads after others were lost (salvage.cpp)
   /// @{
-  static constexpr const char *kStep = "the step";
-  bool salvages() const;
-  Status half_applied(const char *what) const;
-  Status check_reads(const char *call, Phase first, Phase last) const;
-  Status begin_change();
-  void end_change();
-  void close_memory();
   bool holds_param(int64_t id) const;
   std::byte *entries_here(const Slot &slot, int64_t id, Range range, bool *out_follows) const;
   Task read_or_salvage(Task reads, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);
@@ -275,7 +241,8 @@ class Optimizer {
   void make_views();
   std::vector<bool> counted_buckets() const;
   Status prepare();
-  void plan_ways();
+  PathFacts path_facts() const;
+  void plan_paths();
   void unseal();
   /// @}
 
@@ -314,7 +281,7 @@ class Optimizer {
   Status check_taken_over() const;
   Task micro_step_body(int32_t kind);
   Task apply_body();
-  Task choose_way();
+  Task pick_path();
   void count_direct() const;
   void count_replicas(int32_t slot, int64_t bucket) const;
   Status check_captured(void *stream, const char *what, bool *out_captured = nullptr) const;
@@ -371,7 +338,6 @@ class Optimizer {
   int64_t formula_nbytes(int32_t category) const;
   int64_t constant_nbytes(int32_t category) const;
   int64_t gathered_nbytes() const;
-  const char *way_text() const;
   void describe_plan(std::string &text) const;
   void describe_replicas(std::string &text) const;
   int64_t sent_across_nbytes(kernels::Code code, bool all) const;
@@ -410,28 +376,19 @@ class Optimizer {
   Replicas replicas_;
   const std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
 
-  Phase phase_ = Phase::building;
-  std::atomic<bool> sealed_{false};    ///< what does not change after seal may be read by any thread
-  std::atomic<int64_t> under_way_{0};  ///< tasks other than param_acquires that were made and have not ended
-  std::atomic<int64_t> acquiring_{0};  ///< param_acquires that were made and have not ended
+  CallGuard guard_;
   std::shared_ptr<void> saved_run_;    ///< of checkpoints
   std::shared_ptr<ReadGate> gate_;     ///< closed while a save reads what is kept; nullptr: none does
-  Status failure_;                     ///< why the optimizer is lost
-  const char *half_done_ = nullptr;    ///< what has changed a part of what is kept: a step, or a call; nullptr: nothing
-  uint64_t entries_ = 0;               ///< of peers into this rank's memory, when the last step ended
 
   std::vector<Access> access_;
   int64_t acquired_count_ = 0;
   std::vector<View> views_;
 
-  bool device_judges_ = false;  ///< the device judges this step, so that nobody waits for it; run_ is what is known of its run
+  StepPaths paths_;             ///< where the device decides, run_ is what is known of its run
   bool skips_ = false;          ///< the vote of the step under way; false where the device judges
   bool applied_ = false;        ///< the step under way was applied
   int64_t unfilled_count_ = 0;
-  bool replicates_ = false;  ///< step() writes what it updates into all ranks' memory itself
-  bool splits_ = false;      ///< the step under way is reduce, apply and gather
-  bool replicated_ = false;  ///< it wrote what it updated into all ranks' memory
-  bool sums_ = false;        ///< and sums gradients on the way: one pass over memory
+  bool splits_ = false;  ///< the step under way is reduce, apply and gather
   ReplicaRun replica_run_;
   Ballot ballot_;
   StopRequest stop_request_;

@@ -8,13 +8,13 @@
 namespace zero {
 
 Task Optimizer::param_acquire(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  return acquire_counted(acquire_body(id, dst, dst_count, out_data, stream), id, Counted(acquiring_));
+  return acquire_counted(acquire_body(id, dst, dst_count, out_data, stream), id, guard_.count_acquire());
 }
 
 Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
   const Counted counted(std::move(queued));
-  const Status stands = usable();
-  if (!stands.ok() && !(salvages() && holds_param(id))) co_return stands;
+  const Status stands = guard_.usable();
+  if (!stands.ok() && !(guard_.salvages() && holds_param(id))) co_return stands;
   groups_.take_deadline();
   Status status;
   try {
@@ -23,12 +23,12 @@ Task Optimizer::acquire_counted(Task body, int64_t id, Counted queued) {
     status = exception_status();  // there was no memory for the task
   }
   // A rank that could not take part leaves the others waiting.
-  if (!status.ok() && shards_params() && phase_ == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) lose(status);
-  co_return lasting(std::move(status));
+  if (!status.ok() && shards_params() && guard_.phase() == Phase::running && status.code() == ZERO_E_OUT_OF_MEMORY) guard_.lose(status);
+  co_return guard_.lasting(std::move(status));
 }
 
 Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **out_data, void *stream) {
-  ZERO_CO_TRY(check_reads("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(guard_.check_reads("zero_optimizer_param_acquire", Phase::sealed, Phase::running));
   ZERO_CO_TRY(params_.check_id(id));
   const TraceSpan span(trace_, "param_acquire", Trace::Track::operations, Trace::About::param, id);
   const int64_t count = params_[id].count;
@@ -46,8 +46,8 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   if (settings_.on_device) ZERO_CO_TRY(device_->follow(stream));
   if (count > 0) {
     const Status arrived = co_await gathers_.arrived(plan_.param(params_.holder(id)).bucket);
-    if (!arrived.ok() && salvages()) co_return half_applied(kStep);
-    if (!arrived.ok()) lose(arrived);
+    if (!arrived.ok() && guard_.salvages()) co_return guard_.half_applied(CallGuard::kStep);
+    if (!arrived.ok()) guard_.lose(arrived);
     ZERO_CO_TRY(arrived);
   }
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
@@ -55,7 +55,7 @@ Task Optimizer::acquire_body(int64_t id, void *dst, int64_t dst_count, void **ou
   if (count > 0 && access.count == 0) {
     if (!tensors_.buffered(id)) {
       data = tensors_.whole_param(id);
-    } else if (phase_ == Phase::sealed) {
+    } else if (guard_.phase() == Phase::sealed) {
       ZERO_CO_TRY(first_values_.whole_copy(params_.holder(id), &data));
     } else {
       data = dst_on_device != settings_.on_device ? nullptr : static_cast<std::byte *>(dst);
@@ -124,13 +124,13 @@ Status Optimizer::follow_one_of_users(void *stream) const {
 }
 
 Status Optimizer::param_release(int64_t id) {
-  ZERO_TRY(check_call("zero_optimizer_param_release", Phase::sealed, Phase::reduced));
+  ZERO_TRY(guard_.check_call("zero_optimizer_param_release", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
   Access &access = access_[static_cast<size_t>(params_.holder(id))];
   ZERO_CHECK(access.count > 0, ZERO_E_STATE, "%s is not acquired; zero_optimizer_param_acquire comes first", params_[id].name.c_str());
   for (void *stream : access.streams) {
     const Status followed = access.count == 1 ? follow_user(stream) : follow_one_of_users(stream);
-    if (!followed.ok()) lose(followed);
+    if (!followed.ok()) guard_.lose(followed);
     ZERO_TRY(followed);
   }
   if (access.count == 1) access.streams.clear();

@@ -48,7 +48,7 @@ Task Optimizer::vote_of_replicas() {
 Task Optimizer::compare_runs_of_replicas() {
   Group &across = *groups_.across();
   const kernels::LossScaleState scale = run_.known().loss_scale;
-  const bool applies = phase_ == Phase::reduced && !skips_ && (applied_ || settings_.algorithm == nullptr);
+  const bool applies = guard_.phase() == Phase::reduced && !skips_ && (applied_ || settings_.algorithm == nullptr);
   const std::array<int64_t, kWordCount> mine = {replica_run_.calls,
                                                 run_.known().applied_count + (applies ? 1 : 0),
                                                 static_cast<int64_t>(hyper_hash(false)),
@@ -92,17 +92,17 @@ Task Optimizer::sync_replicas() {
   const TraceSpan span(trace_, "synchronise replicas");
   groups_.across()->set_caller(Caller::sync);
   ZERO_CO_AWAIT(compare_runs_of_replicas());
-  ZERO_CO_TRY(begin_change());
+  ZERO_CO_TRY(guard_.begin_change(paths_.writes() || one_copy()));
   ZERO_CO_AWAIT(replicas_.bring_together(&replica_run_.spread));
   replica_run_.synced = true;
   co_return Status();
 }
 
-Task Optimizer::sync(zero_step_result *out, void *stream) { return run(in_order(sync_replicas_body(out), stream), Caller::sync); }
+Task Optimizer::sync(zero_step_result *out, void *stream) { return guard_.run(in_order(sync_replicas_body(out), stream), Caller::sync); }
 
 /// All ranks know alike whether replicas differ: they have made the same calls.
 Task Optimizer::sync_replicas_body(zero_step_result *out) {
-  ZERO_CO_TRY(check_phase("zero_optimizer_sync", Phase::running, Phase::running));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_sync", Phase::running, Phase::running));
   ZERO_CO_TRY(check_taken_over());
   ZERO_CO_CHECK(acquired_count_ == 0 || !buffers_params(), ZERO_E_STATE,
                 "acquired parameters: %lld; in stage 3 and with 8-bit parameters zero_optimizer_param_release comes before "
@@ -114,7 +114,7 @@ Task Optimizer::sync_replicas_body(zero_step_result *out) {
   ZERO_CO_AWAIT(await_readers());
   ZERO_CO_AWAIT(sync_replicas());
   if (settings_.stage > 0) ZERO_CO_AWAIT(gathers_.gather(ParamGathers::Buckets::trained));
-  end_change();
+  guard_.end_change();
   ZERO_CO_TRY(kernels_.status());
   ZERO_CO_TRY(verifier_.move_window());
   co_return write_result(out);

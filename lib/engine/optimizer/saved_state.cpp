@@ -109,7 +109,7 @@ int32_t slot_of_disk_name(const std::string &name) {
 
 Status SavedState::check_save(const char *call) const {
   Optimizer &optimizer = *optimizer_;
-  ZERO_TRY(optimizer.check_phase(call, Optimizer::Phase::running, Optimizer::Phase::running));
+  ZERO_TRY(optimizer.guard_.check_phase(call, CallGuard::Phase::running, CallGuard::Phase::running));
   ZERO_TRY(optimizer.check_taken_over());
   ZERO_CHECK(!optimizer.gradients_.any_acquired() && !optimizer.gradients_.started(), ZERO_E_STATE,
              "%s was called while a step has gradients already; call it between steps", call);
@@ -120,7 +120,7 @@ Status SavedState::check_save(const char *call) const {
 
 Status SavedState::check_load(const char *call) const {
   Optimizer &optimizer = *optimizer_;
-  ZERO_TRY(optimizer.check_phase(call, Optimizer::Phase::sealed, Optimizer::Phase::running));
+  ZERO_TRY(optimizer.guard_.check_phase(call, CallGuard::Phase::sealed, CallGuard::Phase::running));
   ZERO_CHECK(optimizer.acquired_count_ == 0, ZERO_E_STATE, "acquired parameters: %lld; zero_optimizer_param_release comes before %s",
              lld(optimizer.acquired_count_), call);
   ZERO_CHECK(!optimizer.gradients_.any_acquired() && !optimizer.gradients_.started(), ZERO_E_STATE,
@@ -364,8 +364,8 @@ Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
 }
 
 void SavedState::begin_load() const {
-  optimizer_->phase_ = Optimizer::Phase::sealed;
-  optimizer_->half_done_ = "a load";
+  optimizer_->guard_.enter(CallGuard::Phase::sealed);
+  optimizer_->guard_.changes_in("a load");
 }
 
 /// If it fails here, ranks that wait inside the optimizer get the error.
@@ -376,7 +376,7 @@ Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const
   } catch (...) {
     status = exception_status();
   }
-  if (!status.ok()) optimizer_->lose(status);
+  if (!status.ok()) optimizer_->guard_.lose(status);
   co_return status;
 }
 
@@ -412,8 +412,8 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
   optimizer.replicas_.meet();
   optimizer.gradients_.residuals().forget();
   optimizer.plan_next_step();
-  optimizer.end_change();
-  optimizer.phase_ = Optimizer::Phase::running;
+  optimizer.guard_.end_change();
+  optimizer.guard_.enter(CallGuard::Phase::running);
   ZERO_CO_TRY(optimizer.kernels_.status());
   co_return optimizer.verifier_.move_window();
 }

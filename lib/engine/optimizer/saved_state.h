@@ -73,10 +73,10 @@ class SavedState {
   /// While it lives, calls that are no tasks find the optimizer busy.
   class Busy {
    public:
-    explicit Busy(Optimizer &optimizer) : counted_(optimizer.under_way_) {}
+    explicit Busy(Optimizer &optimizer) : counted_(optimizer.guard_.count()) {}
 
    private:
-    Optimizer::Counted counted_;
+    CallGuard::Counted counted_;
   };
   /// Ends what a save must not meet: gathers behind the last step, counts that memory is not told of yet. Waits for devices.
   Task settle() const;

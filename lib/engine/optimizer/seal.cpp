@@ -30,10 +30,10 @@ int64_t drawn_number(const void *object) {
 
 }  // namespace
 
-Task Optimizer::seal() { return run(seal_body(), Caller::seal); }
+Task Optimizer::seal() { return guard_.run(seal_body(), Caller::seal); }
 
 Task Optimizer::seal_body() {
-  ZERO_CO_TRY(check_phase("zero_optimizer_seal", Phase::building, Phase::building));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_seal", Phase::building, Phase::building));
   const CallerScope in_group(*group_, Caller::seal);
   Group *model = groups_.model_parent().get();
   std::optional<CallerScope> in_model;
@@ -59,8 +59,7 @@ Task Optimizer::seal_body() {
     unseal();
     co_return agreed;
   }
-  phase_ = Phase::sealed;
-  sealed_.store(true, std::memory_order_release);
+  guard_.enter(Phase::sealed);
   co_return Status();
 }
 
@@ -251,7 +250,7 @@ Status Optimizer::prepare() {
     ZERO_TRY(updates_.build(layout_.formats(), updates_all(), memory_source()));
     ZERO_TRY(updates_.begin_states(memory_source()));
     ZERO_TRY(verifier_.open(groups_.gather(), groups_.across(), settings_.verify_every, one_copy()));
-    plan_ways();
+    plan_paths();
     return updates_.prepare();
   } catch (const std::bad_alloc &) {
     return Status::error(ZERO_E_OUT_OF_MEMORY, "out of memory for the updates of all parameters (%lld)", lld(params_.size()));
@@ -260,19 +259,31 @@ Status Optimizer::prepare() {
 
 /// Stages 0 to 2 lay parameters out alike on all ranks, stages 0 and 1 gradients too, stage 0 states. What reductions find out, or do while
 /// the caller works, needs reductions; so do weights, which they exchange.
-void Optimizer::plan_ways() {
-  device_judges_ = settings_.on_device && alone() && groups_.model() == nullptr;
-  if (alone()) return;
+PathFacts Optimizer::path_facts() const {
+  PathFacts facts{};
+  facts.alone = alone();
+  facts.device_decides = settings_.on_device && alone() && groups_.model() == nullptr;
+  facts.updates_all = updates_all();
+  facts.one_copy = one_copy();
+  facts.trails = gathers_.may_trail();
+  if (alone()) return facts;
   const bool all_reached = param_views_.reach_all() && (settings_.stage > 0 || state_views_.reach_all());
-  replicates_ = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached && !gathers_.differences().on();
+  facts.writes = settings_.stage <= 2 && settings_.algorithm != nullptr && all_reached && !gathers_.differences().on();
   const bool few = ranks() <= static_cast<int64_t>(kernels::kMostSources);
-  const bool late = replicates_ && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
-                    settings_.divisor != ZERO_DIVISOR_WEIGHTS && !settings_.replicas.sum_gradients() && !plan_.any_rows();
-  gradients_.sum_late(late);
-  if (!replicates_) return;
+  facts.fuses = facts.writes && settings_.stage <= 1 && grad_views_.reach_all() && few && !settings_.overlap && !settings_.grad_norm &&
+                settings_.divisor != ZERO_DIVISOR_WEIGHTS && !settings_.replicas.sum_gradients() && !plan_.any_rows();
+  return facts;
+}
+
+void Optimizer::plan_paths() {
+  const PathFacts facts = path_facts();
+  paths_.list(facts);
+  gradients_.sum_late(facts.fuses);
+  if (!facts.writes) return;
   gradients_.leave_cuts();
   const auto given = [](const PeerViews &views, bool wanted) { return wanted ? &views : nullptr; };
-  const Updates::Reached reached{given(param_views_, !one_copy()), given(state_views_, settings_.stage == 0), given(grad_views_, late)};
+  const Updates::Reached reached{given(param_views_, !one_copy()), given(state_views_, settings_.stage == 0),
+                                 given(grad_views_, facts.fuses)};
   updates_.reach(layout_.formats(), reached, ranks(), rank());
 }
 

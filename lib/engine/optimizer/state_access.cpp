@@ -89,14 +89,14 @@ Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const 
 }
 
 Status Optimizer::slot_count(int64_t id, int64_t *out) const {
-  ZERO_TRY(check_call("zero_optimizer_slot_count", Phase::sealed, Phase::reduced));
+  ZERO_TRY(guard_.check_call("zero_optimizer_slot_count", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
   *out = static_cast<int64_t>(layout_.slots_of(id).size());
   return {};
 }
 
 Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
-  ZERO_TRY(check_call("zero_optimizer_slot", Phase::sealed, Phase::reduced));
+  ZERO_TRY(guard_.check_call("zero_optimizer_slot", Phase::sealed, Phase::reduced));
   ZERO_TRY(params_.check_id(id));
   const std::vector<SlotFormat> slots = layout_.slots_of(id);
   ZERO_TRY(check_index(index, static_cast<int64_t>(slots.size()), "index", ("slots of " + params_[id].name).c_str()));
@@ -106,24 +106,25 @@ Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
 }
 
 Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
-  return read_or_salvage(run(in_order(read_body(id, slot, offset, data, count), stream), Caller::read), id, slot, offset, data, count);
+  return read_or_salvage(guard_.run(in_order(read_body(id, slot, offset, data, count), stream), Caller::read), id, slot, offset, data,
+                         count);
 }
 
 Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream) {
-  return run(in_order(write_body(id, slot, offset, data, count), stream), Caller::write);
+  return guard_.run(in_order(write_body(id, slot, offset, data, count), stream), Caller::write);
 }
 
 Status Optimizer::check_read(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, const Slot **out) const {
   ZERO_TRY(check_entries(id, slot, offset, count, out));
   ZERO_TRY(check_host_memory(data, "data"));
-  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (phase_ == Phase::reduced && splits_), ZERO_E_STATE,
+  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (guard_.phase() == Phase::reduced && splits_), ZERO_E_STATE,
              "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   return {};
 }
 
 Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
   const Slot *from = nullptr;
-  ZERO_CO_TRY(check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
   ZERO_CO_TRY(check_read(id, slot, offset, data, count, &from));
   if (params_[id].count == 0) co_return Status();
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
@@ -136,7 +137,7 @@ Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, 
 
 Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
   const Slot *to = nullptr;
-  ZERO_CO_TRY(check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
   ZERO_CO_TRY(check_entries(id, slot, offset, count, &to));
   ZERO_CO_TRY(check_host_memory(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
@@ -149,7 +150,7 @@ Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void 
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
   bool any = false;
   const Status written = co_await write_entries(*to, id, {offset, offset + count}, data, &any);
-  if (!written.ok() && any) half_done_ = "zero_optimizer_write";
+  if (!written.ok() && any) guard_.changes_in("zero_optimizer_write");
   ZERO_CO_TRY(written);
   co_return verifier_.note_write(id, slot);
 }
@@ -173,7 +174,7 @@ Task Optimizer::write_entries(const Slot &to, int64_t id, Range range, const voi
   if (any) first_values_.note_state(slot, params_.holder(id));
   // Masters of all replicas were given the same values, which outer steps count from.
   if (any && slot == ZERO_SLOT_MASTER && !replicas_.differ()) replicas_.meet();
-  if (of_param) first_values_.note_params(phase_ == Phase::running, any);
+  if (of_param) first_values_.note_params(guard_.phase() == Phase::running, any);
   if (!of_param) ZERO_CO_AWAIT(follow_owners(to, id));
   if (completes != nullptr && any) {
     ZERO_CO_AWAIT(agree_on(*groups_.gather(), remainders.clear_changed(), "zero_optimizer_write"));
@@ -210,20 +211,20 @@ Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_
 }
 
 Status Optimizer::view_count(int64_t *out) const {
-  ZERO_TRY(check_call("zero_optimizer_view_count", Phase::sealed, Phase::reduced));
+  ZERO_TRY(guard_.check_call("zero_optimizer_view_count", Phase::sealed, Phase::reduced));
   *out = static_cast<int64_t>(views_.size());
   return {};
 }
 
 Status Optimizer::view(int64_t index, int32_t slot, View *out) {
-  ZERO_TRY(check_idle("zero_optimizer_view"));
-  ZERO_TRY(check_reads("zero_optimizer_view", Phase::running, Phase::reduced));
+  ZERO_TRY(guard_.check_idle("zero_optimizer_view"));
+  ZERO_TRY(guard_.check_reads("zero_optimizer_view", Phase::running, Phase::reduced));
   const auto count = static_cast<int64_t>(views_.size());
   ZERO_TRY(check_index(index, count, "index", "views"));
   View view = views_[static_cast<size_t>(index)];
   const Slot *from = nullptr;
   ZERO_TRY(find_slot(slot, view.param, &from));
-  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (phase_ == Phase::reduced && splits_), ZERO_E_STATE,
+  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (guard_.phase() == Phase::reduced && splits_), ZERO_E_STATE,
              "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
   ZERO_CHECK(
       slot != ZERO_SLOT_PARAM || !gathers_.differences().on(), ZERO_E_UNSUPPORTED,

@@ -39,7 +39,7 @@ Status Optimizer::check_taken_over() const {
 }
 
 Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumulate, void *stream) {
-  ZERO_TRY(check_call("zero_optimizer_grad_acquire", Phase::running, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_grad_acquire", Phase::running, Phase::running));
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(check_trains(id));
   ZERO_TRY(check_taken_over());
@@ -48,14 +48,14 @@ Status Optimizer::grad_acquire(int64_t id, void **out_data, int64_t *out_accumul
   int64_t accumulate = 0;
   Status status = gradients_.acquire(id, &data, &accumulate);
   if (status.ok() && settings_.on_device) status = device_->lead(stream);
-  ZERO_TRY(lasting(std::move(status)));
+  ZERO_TRY(guard_.lasting(std::move(status)));
   *out_data = data;
   *out_accumulate = accumulate;
   return {};
 }
 
 Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64_t count, void *stream) {
-  ZERO_TRY(check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_grad_ready", Phase::running, Phase::running));
   ZERO_TRY(check_range(id, offset, count));
   ZERO_TRY(check_trains(id));
   ZERO_TRY(check_taken_over());
@@ -76,11 +76,11 @@ Status Optimizer::grad_ready(int64_t id, const void *grad, int64_t offset, int64
   const Status led = follows ? device_->lead(stream) : Status();
   if (status.ok()) status = led;
   if (status.ok()) status = kernels_.status();
-  return lasting(std::move(status));
+  return guard_.lasting(std::move(status));
 }
 
 Status Optimizer::grad_ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count) {
-  ZERO_TRY(check_call("zero_optimizer_grad_ready_rows", Phase::running, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_grad_ready_rows", Phase::running, Phase::running));
   ZERO_TRY(params_.check_id(id));
   ZERO_TRY(check_trains(id));
   ZERO_TRY(check_taken_over());
@@ -88,11 +88,11 @@ Status Optimizer::grad_ready_rows(int64_t id, const int64_t *rows, const void *v
   if (count > 0) ZERO_TRY(check_host_memory(values, "values"));
   groups_.take_deadline();
   const TraceSpan span(trace_, "grad_ready_rows", Trace::Track::gradients, Trace::About::param, id);
-  return lasting(gradients_.ready_rows(id, rows, values, count));
+  return guard_.lasting(gradients_.ready_rows(id, rows, values, count));
 }
 
 Status Optimizer::grads_ready(const int64_t *ids, int64_t count, const void *const *grads, void *stream) {
-  ZERO_TRY(check_call("zero_optimizer_grads_ready", Phase::running, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_grads_ready", Phase::running, Phase::running));
   for (int64_t i = 0; i < count; ++i) {
     Status status = params_.check_id(ids[i]);
     if (status.ok()) status = grad_ready(ids[i], grads != nullptr ? grads[i] : nullptr, 0, params_[ids[i]].count, stream);
@@ -101,17 +101,17 @@ Status Optimizer::grads_ready(const int64_t *ids, int64_t count, const void *con
   return {};
 }
 
-Task Optimizer::step(zero_step_result *out, void *stream) { return run(in_order(step_body(out), stream), Caller::step); }
+Task Optimizer::step(zero_step_result *out, void *stream) { return guard_.run(in_order(step_body(out), stream), Caller::step); }
 Task Optimizer::reduce(zero_step_result *out, void *stream) {
-  return run(in_order(reduce_body("zero_optimizer_reduce", out, true), stream), Caller::reduce);
+  return guard_.run(in_order(reduce_body("zero_optimizer_reduce", out, true), stream), Caller::reduce);
 }
-Task Optimizer::apply(void *stream) { return run(in_order(apply_body(), stream), Caller::apply); }
-Task Optimizer::gather(void *stream) { return run(in_order(gather_body(), stream), Caller::gather); }
+Task Optimizer::apply(void *stream) { return guard_.run(in_order(apply_body(), stream), Caller::apply); }
+Task Optimizer::gather(void *stream) { return guard_.run(in_order(gather_body(), stream), Caller::gather); }
 
-Task Optimizer::micro_step(int32_t kind) { return run(micro_step_body(kind), Caller::micro_step, Uses::gradients); }
+Task Optimizer::micro_step(int32_t kind) { return guard_.run(micro_step_body(kind), Caller::micro_step, Uses::gradients); }
 
 Task Optimizer::micro_step_body(int32_t kind) {
-  ZERO_CO_TRY(check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_micro_step", Phase::running, Phase::running));
   ZERO_CO_CHECK(kind >= ZERO_MICRO_STEP_LAST && kind <= ZERO_MICRO_STEP_REDUCE, ZERO_E_INVALID_ARGUMENT,
                 "kind is %d, but must be a zero_micro_step (0 .. 2)", kind);
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there are no gradients");
@@ -141,7 +141,7 @@ Task Optimizer::step_body(zero_step_result *out) {
 
 /// `splits`: apply and gather are calls of their own.
 Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits) {
-  ZERO_CO_TRY(check_phase(call, Phase::running, Phase::running));
+  ZERO_CO_TRY(guard_.check_phase(call, Phase::running, Phase::running));
   ZERO_CO_CHECK(settings_.trains, ZERO_E_STATE, "algorithm \"none\" keeps parameters only; there is nothing to step");
   ZERO_CO_TRY(check_taken_over());
   // Alone too, where it would do no harm: programs are to be the same with more ranks.
@@ -153,9 +153,8 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   splits_ = splits;
   replica_run_.synced = false;
   replica_run_.syncs = replicas_.due(replica_run_.calls);
-  replicated_ = replicates_ && !splits && !replica_run_.syncs;
   ZERO_CO_AWAIT(finish_gradients());
-  if (!device_judges_) ZERO_CO_AWAIT(choose_way());
+  ZERO_CO_AWAIT(pick_path());
   unfilled_count_ = gradients_.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   // Before any rank updates, and writes into the memory of others.
@@ -163,7 +162,7 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   Finding change;
   ZERO_CO_TRY(verifier_.find_change(&change));
   ZERO_CO_AWAIT(vote(change));
-  if (replicates_ && updates_all()) ZERO_CO_AWAIT(gradients_.give_sums(!replicated_));
+  if (paths_.may_write() && updates_all()) ZERO_CO_AWAIT(gradients_.give_sums(!paths_.writes()));
   if (ballot_.sum(Ballot::weightless) > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
@@ -172,8 +171,8 @@ Task Optimizer::reduce_body(const char *call, zero_step_result *out, bool splits
   }
   if (gate_ != nullptr && splits) ZERO_CO_AWAIT(await_readers());  // the caller may write through views next
   // In the one copy, updates of others show from here on.
-  if (settings_.algorithm == nullptr && one_copy() && !skips_) ZERO_CO_TRY(begin_change());
-  phase_ = Phase::reduced;
+  if (settings_.algorithm == nullptr && one_copy() && !skips_) ZERO_CO_TRY(guard_.begin_change(paths_.writes() || one_copy()));
+  guard_.enter(Phase::reduced);
   applied_ = false;
   co_return write_result(out);
 }
@@ -219,16 +218,19 @@ Status Optimizer::check_capture(const zero_step_result *out) const {
 
 /// Contributions that waited are summed by the update where every rank's are so small that no sum can overflow. The vote that follows tells
 /// everyone that they are complete.
-Task Optimizer::choose_way() {
-  sums_ = false;
-  if (!gradients_.late()) co_return Status();
+Task Optimizer::pick_path() {
+  const bool whole = !splits_ && !replica_run_.syncs;
+  if (!gradients_.late()) {
+    paths_.pick(whole, false);
+    co_return Status();
+  }
   const bool might_overflow = settings_.skips_nonfinite && !gradients_.bounded();
   const int64_t mine[] = {might_overflow ? 1 : 0, splits_ ? 1 : 0};
   int64_t all[2] = {};
   ZERO_CO_AWAIT(all_reduce(*groups_.gather(), mine, all, 2, DType::i64, ReduceOp::sum));
   ZERO_CO_TRY(check_same_call(all[1]));
-  sums_ = replicated_ && all[0] == 0;
-  if (!sums_) ZERO_CO_AWAIT(gradients_.reduce_late());
+  paths_.pick(whole, all[0] == 0);
+  if (!paths_.fuses()) ZERO_CO_AWAIT(gradients_.reduce_late());
   co_return Status();
 }
 
@@ -249,40 +251,40 @@ Status Optimizer::check_not_captured(const char *call, void *stream) const {
 }
 
 Status Optimizer::result(zero_step_result *out, void *stream) {
-  ZERO_TRY(check_call("zero_optimizer_result", Phase::running, Phase::reduced));
+  ZERO_TRY(guard_.check_call("zero_optimizer_result", Phase::running, Phase::reduced));
   ZERO_TRY(check_not_captured("zero_optimizer_result", stream));
   if (settings_.on_device) ZERO_TRY(device_->follow(stream));
-  return lasting(write_result(out));
+  return guard_.lasting(write_result(out));
 }
 
 Status Optimizer::refresh(void *stream) {
-  ZERO_TRY(check_call("zero_optimizer_refresh", Phase::running, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_refresh", Phase::running, Phase::running));
   ZERO_TRY(check_not_captured("zero_optimizer_refresh", stream));
   if (!settings_.on_device) return {};
   ZERO_TRY(device_->follow(stream));
-  ZERO_TRY(lasting(tell_run()));
+  ZERO_TRY(guard_.lasting(tell_run()));
   device_kernels_->refresh(updates_.all_jobs());
   ZERO_TRY(device_->lead(stream));
-  return lasting(kernels_.status());
+  return guard_.lasting(kernels_.status());
 }
 
 Status Optimizer::loss_scale_address(void *stream, void **out) {
-  ZERO_TRY(check_call("zero_optimizer_loss_scale_address", Phase::running, Phase::running));
+  ZERO_TRY(guard_.check_call("zero_optimizer_loss_scale_address", Phase::running, Phase::running));
   ZERO_TRY(check_not_captured("zero_optimizer_loss_scale_address", stream));
   if (!settings_.on_device) {
     *out = run_.loss_scale();
     return {};
   }
   ZERO_TRY(device_->follow(stream));
-  ZERO_TRY(lasting(tell_run()));
+  ZERO_TRY(guard_.lasting(tell_run()));
   ZERO_TRY(device_->lead(stream));
-  ZERO_TRY(lasting(kernels_.status()));
+  ZERO_TRY(guard_.lasting(kernels_.status()));
   *out = run_.loss_scale();
   return {};
 }
 
 Task Optimizer::apply_body() {
-  ZERO_CO_TRY(check_phase("zero_optimizer_apply", Phase::reduced, Phase::reduced));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_apply", Phase::reduced, Phase::reduced));
   ZERO_CO_CHECK(settings_.algorithm != nullptr, ZERO_E_STATE, "algorithm \"custom\" has no update of its own; update the views instead");
   ZERO_CO_CHECK(!applied_, ZERO_E_STATE, "zero_optimizer_apply was called already in this step; zero_optimizer_gather comes next");
   if (!skips_) ZERO_CO_AWAIT(update());
@@ -301,14 +303,14 @@ Task Optimizer::await_readers() {
 Task Optimizer::update() {
   if (gate_ != nullptr) ZERO_CO_AWAIT(await_readers());
   const Stopwatch stopwatch(times_.apply_ns, trace_, "apply");
-  const StepScalars scalars{run_.known().applied_count + 1, static_cast<float>(run_.known().grad_factor), ballot_.filled(), sums_,
-                            replicated_};
-  ZERO_CO_TRY(begin_change());
+  const StepScalars scalars{run_.known().applied_count + 1, static_cast<float>(run_.known().grad_factor), ballot_.filled(), paths_.fuses(),
+                            paths_.writes()};
+  ZERO_CO_TRY(guard_.begin_change(paths_.writes() || one_copy()));
   const Status updated = co_await updates_.run(*groups_.gather(), scalars);
-  if (!updated.ok()) lose(updated);  // whatever its code: a part may have been updated
+  if (!updated.ok()) guard_.lose(updated);  // whatever its code: a part may have been updated
   ZERO_CO_TRY(updated);
   applied_ = true;
-  if (replicated_) count_direct();
+  if (paths_.writes()) count_direct();
   co_return Status();
 }
 
@@ -316,7 +318,7 @@ void Optimizer::count_direct() const {
   for (const int64_t index : plan_.order()) {
     const PlannedBucket &bucket = plan_.bucket(index);
     const int64_t others = bucket.flat.count() - bucket.own.count();
-    if (sums_)
+    if (paths_.fuses())
       groups_.reduce()->count_direct(OperationKind::reduce_scatter, others,
                                      others * dtype_nbytes(slots_.place(slots_.grad(), index).dtype));
     if (one_copy()) continue;
@@ -336,12 +338,12 @@ void Optimizer::count_replicas(int32_t slot, int64_t bucket) const {
 }
 
 Task Optimizer::gather_body() {
-  ZERO_CO_TRY(check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_gather", Phase::reduced, Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, trace_, "gather");
-  if (!skips_ || replica_run_.syncs) half_done_ = kStep;
-  if (!skips_ && settings_.algorithm == nullptr) coded_params_.encode_masters(device_judges_);
+  if (!skips_ || replica_run_.syncs) guard_.changes_in(CallGuard::kStep);
+  if (!skips_ && settings_.algorithm == nullptr) coded_params_.encode_masters(paths_.device_decides());
   if (replica_run_.syncs) ZERO_CO_AWAIT(sync_replicas());
-  if (!skips_ && replicated_) {
+  if (!skips_ && paths_.writes()) {
     ZERO_CO_AWAIT(barrier(*groups_.gather()));
   } else if ((!skips_ || replica_run_.syncs) && settings_.stage > 0) {
     const bool in_full = replica_run_.syncs || settings_.replicas.in_full(replica_run_.calls);
@@ -349,7 +351,7 @@ Task Optimizer::gather_body() {
   }
   const bool counts = applied_ || settings_.algorithm == nullptr;
   if (counts && !skips_) update_counts_.count(ballot_.filled());
-  if (device_judges_) {
+  if (paths_.device_decides()) {
     run_.end_on_device(counts);
     ZERO_CO_TRY(forget_masters_after_device());
   } else if (!skips_ && counts) {
@@ -371,18 +373,18 @@ Status Optimizer::forget_masters_after_device() {
 }
 
 void Optimizer::end_step() {
-  gradients_.residuals().end_step(phase_ == Phase::reduced && !skips_);
+  gradients_.residuals().end_step(guard_.phase() == Phase::reduced && !skips_);
   gradients_.reset();
   plan_next_step();
   first_values_.note_step();
-  end_change();
-  phase_ = Phase::running;
+  guard_.end_change();
+  guard_.enter(Phase::running);
 }
 
 Status Optimizer::write_result(zero_step_result *out) const {
   if (out == nullptr) return {};
   ZERO_TRY(run_.learn());
-  const bool to_be_applied = phase_ == Phase::reduced && run_.known().skips == 0;
+  const bool to_be_applied = guard_.phase() == Phase::reduced && run_.known().skips == 0;
   out->step = run_.known().applied_count + (to_be_applied ? 1 : 0);
   out->skipped = run_.known().skips;
   out->skipped_total = run_.known().skipped_count;

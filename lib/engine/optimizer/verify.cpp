@@ -8,10 +8,10 @@
 
 namespace zero {
 
-Task Optimizer::verify(zero_verify_result *out, void *stream) { return run(verify_body(out, stream), Caller::verify); }
+Task Optimizer::verify(zero_verify_result *out, void *stream) { return guard_.run(verify_body(out, stream), Caller::verify); }
 
 Task Optimizer::verify_body(zero_verify_result *out, void *stream) {
-  ZERO_CO_TRY(check_phase("zero_optimizer_verify", Phase::running, Phase::running));
+  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_verify", Phase::running, Phase::running));
   ZERO_CO_TRY(check_not_captured("zero_optimizer_verify", stream));
   if (settings_.on_device) ZERO_CO_TRY(device_->follow(stream));
   bool edited = false;

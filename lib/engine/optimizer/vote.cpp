@@ -54,7 +54,7 @@ void Optimizer::fill_in_ballot() {
 /// have the same hyper-parameters.
 Task Optimizer::vote(Finding &change) {
   const TraceSpan span(trace_, "vote");
-  if (device_judges_) {
+  if (paths_.device_decides()) {
     ZERO_CO_TRY(change.found == ZERO_FINDING_NONE ? judge_on_device() : verifier_.corrupt(change));
     if (ballot_.sum(Ballot::weightless) > 0) co_return Status();
     co_return co_await agree_on_stop();
