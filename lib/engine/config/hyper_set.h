@@ -13,6 +13,9 @@
 
 namespace zero {
 
+/// Of the outer step of replicas: no hyper-parameter of a set.
+constexpr bool is_outer_key(int32_t key) { return key == ZERO_KEY_OUTER_LR || key == ZERO_KEY_OUTER_MOMENTUM; }
+
 class HyperSet {
  public:
   /// Reads the config; `algorithm` nullptr stands for the caller's own, which may use every key. What the config does not set comes from

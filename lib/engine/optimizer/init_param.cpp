@@ -1,6 +1,6 @@
 /// @file First values from an initialiser: each rank fills only what it updates of a parameter. Knows cuts and masters; never how values
 /// are made.
-#include "engine/optimizer/optimizer.h"
+#include "engine/optimizer/state_access.h"
 
 #include "core/choice.h"
 #include "core/number_text.h"
@@ -75,43 +75,46 @@ void store(const Target &target, int64_t index, const float *values, int64_t cou
 
 }  // namespace
 
-Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b, int64_t seed) {
-  ZERO_TRY(guard_.check_call("zero_optimizer_init_param", Phase::sealed, Phase::running));
-  ZERO_TRY(params_.check_id(id));
-  ZERO_CHECK(!params_[id].tied(), ZERO_E_INVALID_ARGUMENT, "%s is another name of %s; initialise that one", params_[id].name.c_str(),
-             params_[params_.holder(id)].name.c_str());
-  ZERO_TRY(check_values(params_[id], initialiser, a, b));
-  ZERO_CHECK(!gathers_.runs_ahead(), ZERO_E_STATE,
+Status StateAccess::init_param(int64_t id, int32_t initialiser, double a, double b, int64_t seed) {
+  ZERO_TRY(parts_.guard.check_call("zero_optimizer_init_param", CallGuard::Phase::sealed, CallGuard::Phase::running));
+  ZERO_TRY(parts_.registry.params.check_id(id));
+  ZERO_CHECK(!parts_.registry.params[id].tied(), ZERO_E_INVALID_ARGUMENT, "%s is another name of %s; initialise that one",
+             parts_.registry.params[id].name.c_str(), parts_.registry.params[parts_.registry.params.holder(id)].name.c_str());
+  ZERO_TRY(check_values(parts_.registry.params[id], initialiser, a, b));
+  ZERO_CHECK(!parts_.gathers.runs_ahead(), ZERO_E_STATE,
              "parameters are gathered ahead of the caller (ZERO_KEY_PREFETCH_BYTES), from memory that would be written; initialise before "
              "the first zero_optimizer_param_acquire of a step");
-  ZERO_CHECK(gate_ == nullptr || gate_->is_open(), ZERO_E_STATE,
+  ZERO_CHECK(parts_.gate == nullptr || parts_.gate->is_open(), ZERO_E_STATE,
              "an asynchronous save reads the values that would be replaced; initialise when its request has ended");
-  ZERO_CHECK(!guard_.acquiring(), ZERO_E_STATE, "a zero_optimizer_param_acquire is under way; initialise when it has ended");
-  ZERO_CHECK(guard_.phase() != Phase::running || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
-             "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are initialised");
-  const Status arrived = gathers_.all_arrived();
-  if (!arrived.ok()) guard_.lose(arrived);
+  ZERO_CHECK(!parts_.guard.acquiring(), ZERO_E_STATE, "a zero_optimizer_param_acquire is under way; initialise when it has ended");
+  ZERO_CHECK(parts_.guard.phase() != CallGuard::Phase::running || !(parts_.gradients.any_acquired() || parts_.gradients.started()),
+             ZERO_E_STATE, "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are initialised");
+  const Status arrived = parts_.gathers.all_arrived();
+  if (!arrived.ok()) parts_.guard.lose(arrived);
   ZERO_TRY(arrived);
-  first_values_.note_params(guard_.phase() == Phase::running, true);
-  const Range range = tensors_.updated(id);
+  parts_.first_values.note_params(parts_.guard.phase() == CallGuard::Phase::running, true);
+  const Range range = parts_.state.tensors.updated(id);
   if (range.empty()) return {};
   const Slot *master = nullptr;
-  Target target{nullptr, tensors_.place(slots_.param(), id).dtype, nullptr, nullptr, DType::f32};
+  Target target{nullptr, parts_.state.tensors.place(parts_.state.slots.param(), id).dtype, nullptr, nullptr, DType::f32};
   HostCopy params;
   HostCopy scales;
   HostCopy masters;
-  ZERO_TRY(params.open(memory_source(), tensors_.at(slots_.param(), id, range.begin), range.count() * dtype_nbytes(target.param_dtype)));
+  ZERO_TRY(params.open(parts_.memory_source(), parts_.state.tensors.at(parts_.state.slots.param(), id, range.begin),
+                       range.count() * dtype_nbytes(target.param_dtype)));
   target.param = params.data();
-  if (tensors_.coded(id)) {
-    ZERO_TRY(scales.open(memory_source(), tensors_.codes_at(id, range.begin).scales, CodedParams::scales_nbytes(range.count())));
+  if (parts_.state.tensors.coded(id)) {
+    ZERO_TRY(scales.open(parts_.memory_source(), parts_.state.tensors.codes_at(id, range.begin).scales,
+                         CodedParams::scales_nbytes(range.count())));
     target.scales = reinterpret_cast<float *>(scales.data());
   }
-  if (tensors_.find(ZERO_SLOT_MASTER, id, &master)) {
-    target.master_dtype = tensors_.place(*master, id).dtype;
-    ZERO_TRY(masters.open(memory_source(), tensors_.at(*master, id, range.begin), range.count() * dtype_nbytes(target.master_dtype)));
+  if (parts_.state.tensors.find(ZERO_SLOT_MASTER, id, &master)) {
+    target.master_dtype = parts_.state.tensors.place(*master, id).dtype;
+    ZERO_TRY(masters.open(parts_.memory_source(), parts_.state.tensors.at(*master, id, range.begin),
+                          range.count() * dtype_nbytes(target.master_dtype)));
     target.master = masters.data();
   }
-  host_kernels_.over_lines(range.count(), [&](Range part) {
+  parts_.memory.host_kernels.over_lines(range.count(), [&](Range part) {
     float values[4 * kLine];
     for (int64_t at = part.begin; at < part.end; at += std::ssize(values)) {
       const int64_t count = std::min<int64_t>(std::ssize(values), part.end - at);
@@ -123,9 +126,9 @@ Status Optimizer::init_param(int64_t id, int32_t initialiser, double a, double b
   ZERO_TRY(params.write_back());
   if (target.scales != nullptr) ZERO_TRY(scales.write_back());
   if (target.master != nullptr) ZERO_TRY(masters.write_back());
-  ZERO_TRY(verifier_.note_write(id, ZERO_SLOT_PARAM));
-  ZERO_TRY(verifier_.note_write(id, ZERO_SLOT_PARAM_SCALE));
-  return verifier_.note_write(id, ZERO_SLOT_MASTER);
+  ZERO_TRY(parts_.verifier.note_write(id, ZERO_SLOT_PARAM));
+  ZERO_TRY(parts_.verifier.note_write(id, ZERO_SLOT_PARAM_SCALE));
+  return parts_.verifier.note_write(id, ZERO_SLOT_MASTER);
 }
 
 }  // namespace zero

@@ -88,7 +88,7 @@ Status check_fact(bool good, const std::string &name, const Facts &facts) {
 
 /// Replicas are saved while they are alike: an anchor is then the parameter.
 std::vector<SlotFormat> SavedState::slots_of(int64_t id) const {
-  std::vector<SlotFormat> slots = optimizer_->layout_.slots_of(id);
+  std::vector<SlotFormat> slots = optimizer_->parts_.state.layout.slots_of(id);
   std::erase_if(slots, [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_ANCHOR; });
   return slots;
 }
@@ -109,38 +109,38 @@ int32_t slot_of_disk_name(const std::string &name) {
 
 Status SavedState::check_save(const char *call) const {
   Optimizer &optimizer = *optimizer_;
-  ZERO_TRY(optimizer.guard_.check_phase(call, CallGuard::Phase::running, CallGuard::Phase::running));
-  ZERO_TRY(optimizer.check_taken_over());
-  ZERO_CHECK(!optimizer.gradients_.any_acquired() && !optimizer.gradients_.started(), ZERO_E_STATE,
+  ZERO_TRY(optimizer.parts_.guard.check_phase(call, CallGuard::Phase::running, CallGuard::Phase::running));
+  ZERO_TRY(optimizer.parts_.check_taken_over());
+  ZERO_CHECK(!optimizer.parts_.gradients.any_acquired() && !optimizer.parts_.gradients.started(), ZERO_E_STATE,
              "%s was called while a step has gradients already; call it between steps", call);
-  ZERO_CHECK(!optimizer.replicas_.differ(), ZERO_E_STATE,
+  ZERO_CHECK(!optimizer.parts_.replicas.differ(), ZERO_E_STATE,
              "replicas have made steps of their own since they were last brought together; zero_optimizer_sync comes before %s", call);
-  return optimizer.gradients_.check_between_steps(call);
+  return optimizer.parts_.gradients.check_between_steps(call);
 }
 
 Status SavedState::check_load(const char *call) const {
   Optimizer &optimizer = *optimizer_;
-  ZERO_TRY(optimizer.guard_.check_phase(call, CallGuard::Phase::sealed, CallGuard::Phase::running));
-  ZERO_CHECK(optimizer.acquired_count_ == 0, ZERO_E_STATE, "acquired parameters: %lld; zero_optimizer_param_release comes before %s",
-             lld(optimizer.acquired_count_), call);
-  ZERO_CHECK(!optimizer.gradients_.any_acquired() && !optimizer.gradients_.started(), ZERO_E_STATE,
+  ZERO_TRY(optimizer.parts_.guard.check_phase(call, CallGuard::Phase::sealed, CallGuard::Phase::running));
+  ZERO_CHECK(optimizer.parts_.acquired_count == 0, ZERO_E_STATE, "acquired parameters: %lld; zero_optimizer_param_release comes before %s",
+             lld(optimizer.parts_.acquired_count), call);
+  ZERO_CHECK(!optimizer.parts_.gradients.any_acquired() && !optimizer.parts_.gradients.started(), ZERO_E_STATE,
              "%s was called while a step has gradients already; call it between steps", call);
-  return optimizer.gradients_.check_between_steps(call);
+  return optimizer.parts_.gradients.check_between_steps(call);
 }
 
 Task SavedState::settle() const {
   Optimizer &optimizer = *optimizer_;
-  ZERO_CO_AWAIT(optimizer.await_readers());
-  ZERO_CO_AWAIT(optimizer.gathers_.end());
-  ZERO_CO_TRY(optimizer.run_.learn());
-  ZERO_CO_TRY(optimizer.tell_update_counts());
-  if (optimizer.settings_.on_device) ZERO_CO_TRY(optimizer.device_->wait());
-  co_return optimizer.kernels_.status();
+  ZERO_CO_AWAIT(optimizer.parts_.await_readers());
+  ZERO_CO_AWAIT(optimizer.parts_.gathers.end());
+  ZERO_CO_TRY(optimizer.parts_.run.learn());
+  ZERO_CO_TRY(optimizer.parts_.tell_update_counts());
+  if (optimizer.parts_.settings.on_device) ZERO_CO_TRY(optimizer.parts_.memory.device->wait());
+  co_return optimizer.parts_.memory.kernels.status();
 }
 
 void SavedState::describe_facts(Facts *out) const {
   const Optimizer &optimizer = *optimizer_;
-  const Settings &settings = optimizer.settings_;
+  const Settings &settings = optimizer.parts_.settings;
   Facts &facts = *out;
   facts[kStage] = std::to_string(settings.stage);
   facts[kAlgorithm] = settings.algorithm_name();
@@ -150,24 +150,24 @@ void SavedState::describe_facts(Facts *out) const {
   std::string weights;
   for (const int64_t weight : settings.shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
   facts["shard_weights"] = weights;
-  facts[kSetCount] = std::to_string(optimizer.sets_.size());
-  for (size_t set = 0; set < optimizer.sets_.size(); ++set) {
-    const kernels::Algorithm *algorithm = optimizer.sets_[set].algorithm();
+  facts[kSetCount] = std::to_string(optimizer.parts_.registry.sets.size());
+  for (size_t set = 0; set < optimizer.parts_.registry.sets.size(); ++set) {
+    const kernels::Algorithm *algorithm = optimizer.parts_.registry.sets[set].algorithm();
     facts["set." + std::to_string(set) + ".algorithm"] = algorithm != nullptr ? algorithm->name : settings.algorithm_name();
-    for (const auto &[key, value] : optimizer.sets_[set].all()) facts[hyper_name(set, key)] = hex_float(value);
+    for (const auto &[key, value] : optimizer.parts_.registry.sets[set].all()) facts[hyper_name(set, key)] = hex_float(value);
   }
   if (settings.replicas.part()) {
-    facts[kOuterLr] = hex_float(optimizer.replicas_.outer().lr);
-    facts[kOuterMomentum] = hex_float(optimizer.replicas_.outer().momentum);
+    facts[kOuterLr] = hex_float(optimizer.parts_.replicas.outer().lr);
+    facts[kOuterMomentum] = hex_float(optimizer.parts_.replicas.outer().momentum);
   }
   describe_counts(0, out);
 }
 
 /// Every step that another replica applied and this one did not was skipped here.
 kernels::RunState SavedState::run_of(int64_t set) const {
-  kernels::RunState run = optimizer_->run_.known();
-  if (state_set_count() == 1 || optimizer_->replica_run_.applied_ahead.empty()) return run;
-  const int64_t ahead = optimizer_->replica_run_.applied_ahead[static_cast<size_t>(set)];
+  kernels::RunState run = optimizer_->parts_.run.known();
+  if (state_set_count() == 1 || optimizer_->parts_.replica_run.applied_ahead.empty()) return run;
+  const int64_t ahead = optimizer_->parts_.replica_run.applied_ahead[static_cast<size_t>(set)];
   run.applied_count += ahead;
   run.skipped_count -= ahead;
   return run;
@@ -177,12 +177,12 @@ void SavedState::describe_counts(int64_t set, Facts *out) const {
   kernels::RunState run = run_of(set);
   for (const auto &[key, name] : kCounts) (*out)[name] = std::to_string(*count_in(run, key));
   (*out)[kLossScale] = hex_float(run.loss_scale.value);
-  (*out)[kDynamic] = std::to_string(optimizer_->loss_scale_.rules().dynamic);
+  (*out)[kDynamic] = std::to_string(optimizer_->parts_.loss_scale.rules().dynamic);
 }
 
 void SavedState::store_counts(const std::vector<SavedScalars> &sets) const {
   const auto saved = [&sets](size_t set) { return sets[set % sets.size()].run.applied_count; };
-  std::vector<int64_t> &ahead = optimizer_->replica_run_.applied_ahead;
+  std::vector<int64_t> &ahead = optimizer_->parts_.replica_run.applied_ahead;
   for (size_t set = 0; set < ahead.size(); ++set) ahead[set] = saved(set) - saved(static_cast<size_t>(state_set()));
 }
 
@@ -233,7 +233,7 @@ void SavedState::describe_tensors(bool whole_params, bool of_set, Section *out) 
 }
 
 void SavedState::describe_cuts(Section *out) const {
-  const Plan &plan = optimizer_->plan_;
+  const Plan &plan = optimizer_->parts_.state.plan;
   out->rank_count = plan.rank_count();
   for (int64_t id = 0; id < params().size(); ++id) {
     int64_t cut = 0;
@@ -248,20 +248,21 @@ void SavedState::describe_cuts(Section *out) const {
 
 Status SavedState::find_place(int64_t id, int32_t slot, const Slot **out_slot) const {
   const Optimizer &optimizer = *optimizer_;
-  ZERO_CHECK(params()[id].count > 0 && optimizer.tensors_.find(slot, id, out_slot), ZERO_E_INTERNAL, "%s has no slot %d to save or load",
-             params()[id].name.c_str(), slot);
+  ZERO_CHECK(params()[id].count > 0 && optimizer.parts_.state.tensors.find(slot, id, out_slot), ZERO_E_INTERNAL,
+             "%s has no slot %d to save or load", params()[id].name.c_str(), slot);
   return {};
 }
 
 std::byte *SavedState::entry(int64_t id, const Slot &slot, int64_t first) const {
-  const TensorSlots &tensors = optimizer_->tensors_;
+  const TensorSlots &tensors = optimizer_->parts_.state.tensors;
   const SlotPlace &place = tensors.place(slot, id);
   return tensors.at(slot, id, place.per_tensor() ? 0 : first * place.per);
 }
 
 bool SavedState::holds_whole(int64_t id, int32_t slot) const {
   const Slot *found = nullptr;
-  return params()[id].count == 0 || (optimizer_->tensors_.find(slot, id, &found) && optimizer_->tensors_.place(*found, id).whole);
+  return params()[id].count == 0 ||
+         (optimizer_->parts_.state.tensors.find(slot, id, &found) && optimizer_->parts_.state.tensors.place(*found, id).whole);
 }
 
 Status SavedState::copy(int64_t id, int32_t slot, int64_t first, std::span<std::byte> out) const {
@@ -269,7 +270,7 @@ Status SavedState::copy(int64_t id, int32_t slot, int64_t first, std::span<std::
   const Slot *found = nullptr;
   ZERO_TRY(find_place(id, slot, &found));
   HostCopy host;
-  ZERO_TRY(host.open(optimizer_->memory_source(), entry(id, *found, first), std::ssize(out)));
+  ZERO_TRY(host.open(optimizer_->parts_.memory_source(), entry(id, *found, first), std::ssize(out)));
   std::memcpy(out.data(), host.data(), out.size());
   return {};
 }
@@ -279,7 +280,7 @@ Status SavedState::store(int64_t id, int32_t slot, int64_t first, std::span<cons
   const Slot *found = nullptr;
   ZERO_TRY(find_place(id, slot, &found));
   HostCopy host;
-  ZERO_TRY(host.open(optimizer_->memory_source(), entry(id, *found, first), std::ssize(data)));
+  ZERO_TRY(host.open(optimizer_->parts_.memory_source(), entry(id, *found, first), std::ssize(data)));
   std::memcpy(host.data(), data.data(), data.size());
   return host.write_back();
 }
@@ -290,7 +291,7 @@ Status SavedState::store_state(int64_t id, int32_t slot, int64_t first, std::spa
   if (values.empty()) return {};
   ZERO_TRY(find_place(id, slot, &found));
   const kernels::Table &table = kernels::active();
-  const DType dtype = optimizer_->tensors_.place(*found, id).dtype;
+  const DType dtype = optimizer_->parts_.state.tensors.place(*found, id).dtype;
   const int64_t count = std::ssize(values);
   std::vector<std::byte> stored(values.size() * static_cast<size_t>(dtype_nbytes(dtype)));
   if (dtype == DType::f8e4m3 || dtype == DType::f8ue5m3) {
@@ -307,8 +308,8 @@ Status SavedState::store_state(int64_t id, int32_t slot, int64_t first, std::spa
 Status SavedState::store_values(int64_t id, int64_t first, std::span<const float> values) const {
   const Slot *master = nullptr;
   if (values.empty()) return {};
-  if (!optimizer_->tensors_.find(ZERO_SLOT_MASTER, id, &master)) return store_state(id, ZERO_SLOT_PARAM, first, values);
-  if (optimizer_->tensors_.place(*master, id).dtype == DType::f32) {
+  if (!optimizer_->parts_.state.tensors.find(ZERO_SLOT_MASTER, id, &master)) return store_state(id, ZERO_SLOT_PARAM, first, values);
+  if (optimizer_->parts_.state.tensors.place(*master, id).dtype == DType::f32) {
     ZERO_TRY(store(id, ZERO_SLOT_MASTER, first, std::as_bytes(values)));
     return store_state(id, ZERO_SLOT_PARAM, first, values);
   }
@@ -339,17 +340,18 @@ Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
 Status SavedState::store_outer(const Facts &facts) const {
   for (const auto &[key, name] : {std::pair{ZERO_KEY_OUTER_LR, kOuterLr}, {ZERO_KEY_OUTER_MOMENTUM, kOuterMomentum}}) {
     const auto found = facts.find(name);
-    if (found == facts.end() || !optimizer_->settings_.replicas.part()) continue;
+    if (found == facts.end() || !optimizer_->parts_.settings.replicas.part()) continue;
     double value = 0;
     ZERO_TRY(check_fact(read_hex_float(found->second, &value) && check_f64(key, value).ok(), name, facts));
     // Without momentum of its own the optimizer keeps none.
-    if (key == ZERO_KEY_OUTER_LR || optimizer_->settings_.replicas.outer_momentum > 0) ZERO_TRY(optimizer_->replicas_.set(key, value));
+    if (key == ZERO_KEY_OUTER_LR || optimizer_->parts_.settings.replicas.outer_momentum > 0)
+      ZERO_TRY(optimizer_->parts_.replicas.set(key, value));
   }
   return {};
 }
 
 Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
-  HyperSet &values = optimizer_->sets_[static_cast<size_t>(set)];
+  HyperSet &values = optimizer_->parts_.registry.sets[static_cast<size_t>(set)];
   HyperSet changed = values;
   for (const auto &[key, before] : values.all()) {
     const std::string name = hyper_name(static_cast<size_t>(set), key);
@@ -364,8 +366,8 @@ Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
 }
 
 void SavedState::begin_load() const {
-  optimizer_->guard_.enter(CallGuard::Phase::sealed);
-  optimizer_->guard_.changes_in("a load");
+  optimizer_->parts_.guard.enter(CallGuard::Phase::sealed);
+  optimizer_->parts_.guard.changes_in("a load");
 }
 
 /// If it fails here, ranks that wait inside the optimizer get the error.
@@ -376,7 +378,7 @@ Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const
   } catch (...) {
     status = exception_status();
   }
-  if (!status.ok()) optimizer_->guard_.lose(status);
+  if (!status.ok()) optimizer_->parts_.guard.lose(status);
   co_return status;
 }
 
@@ -384,38 +386,38 @@ Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const
 Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const {
   Optimizer &optimizer = *optimizer_;
   if (scalars != nullptr) {
-    ZERO_CO_TRY(optimizer.run_.learn());
-    kernels::RunState &run = optimizer.run_.edit();
+    ZERO_CO_TRY(optimizer.parts_.run.learn());
+    kernels::RunState &run = optimizer.parts_.run.edit();
     const kernels::LossScaleState before = run.loss_scale;
     run.applied_count = scalars->run.applied_count;
     run.skipped_count = scalars->run.skipped_count;
-    const bool alike = scalars->dynamic_loss_scale == (optimizer.loss_scale_.rules().dynamic != 0);
+    const bool alike = scalars->dynamic_loss_scale == (optimizer.parts_.loss_scale.rules().dynamic != 0);
     run.loss_scale = before;
     if (alike) {
       run.loss_scale.growth_count = scalars->run.loss_scale.growth_count;
       run.loss_scale.overflow_count = scalars->run.loss_scale.overflow_count;
       run.loss_scale.value = scalars->run.loss_scale.value;
     }
-    if (!counts_set) optimizer.update_counts_.set_all(run.applied_count);
-    if (!counts_set) ZERO_CO_TRY(optimizer.tell_update_counts());
+    if (!counts_set) optimizer.parts_.state.update_counts.set_all(run.applied_count);
+    if (!counts_set) ZERO_CO_TRY(optimizer.parts_.tell_update_counts());
   }
-  optimizer.groups_.name_caller(Caller::load);
+  optimizer.parts_.groups.name_caller(Caller::load);
   for (int64_t id = 0; id < params().size(); ++id) {
     if (params()[id].tied() || params()[id].count == 0) continue;
     for (const SlotFormat &format : slots_of(id)) {
       const Slot *slot = nullptr;
-      if (is_param_slot(format.number) || !optimizer.tensors_.find(format.number, id, &slot)) continue;
-      ZERO_CO_AWAIT(optimizer.follow_owners(*slot, id));
+      if (is_param_slot(format.number) || !optimizer.parts_.state.tensors.find(format.number, id, &slot)) continue;
+      ZERO_CO_AWAIT(optimizer.parts_.state.follow_owners(*optimizer.parts_.groups.gather(), *slot, id));
     }
   }
-  ZERO_CO_AWAIT(optimizer.first_values_.take_loaded());
-  optimizer.replicas_.meet();
-  optimizer.gradients_.residuals().forget();
-  optimizer.plan_next_step();
-  optimizer.guard_.end_change();
-  optimizer.guard_.enter(CallGuard::Phase::running);
-  ZERO_CO_TRY(optimizer.kernels_.status());
-  co_return optimizer.verifier_.move_window();
+  ZERO_CO_AWAIT(optimizer.parts_.first_values.take_loaded());
+  optimizer.parts_.replicas.meet();
+  optimizer.parts_.gradients.residuals().forget();
+  optimizer.parts_.plan_next_step();
+  optimizer.parts_.guard.end_change();
+  optimizer.parts_.guard.enter(CallGuard::Phase::running);
+  ZERO_CO_TRY(optimizer.parts_.memory.kernels.status());
+  co_return optimizer.parts_.verifier.move_window();
 }
 
 }  // namespace zero

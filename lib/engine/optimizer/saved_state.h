@@ -42,21 +42,21 @@ class SavedState {
   explicit SavedState(std::shared_ptr<Optimizer> optimizer) : optimizer_(std::move(optimizer)) {}
 
   Optimizer &optimizer() const { return *optimizer_; }
-  const Params &params() const { return optimizer_->params_; }
-  const ModuleBuffers &module_buffers() const { return optimizer_->module_buffers_; }
-  const std::vector<HyperSet> &sets() const { return optimizer_->sets_; }
+  const Params &params() const { return optimizer_->parts_.registry.params; }
+  const ModuleBuffers &module_buffers() const { return optimizer_->parts_.registry.module_buffers; }
+  const std::vector<HyperSet> &sets() const { return optimizer_->parts_.registry.sets; }
   /// Those that are saved.
   std::vector<SlotFormat> slots_of(int64_t id) const;
-  const Format &format_of(int64_t id) const { return optimizer_->layout_.format_of(id); }
-  const char *algorithm_name() const { return optimizer_->settings_.algorithm_name(); }
+  const Format &format_of(int64_t id) const { return optimizer_->parts_.state.layout.format_of(id); }
+  const char *algorithm_name() const { return optimizer_->parts_.settings.algorithm_name(); }
   /// Of the first replica.
   int64_t applied_count() const { return run_of(0).applied_count; }
 
   /// @name States of the algorithm, which differ between replicas that make steps of their own: each has a set
   /// @{
-  int64_t state_set_count() const { return optimizer_->settings_.replicas.part() ? optimizer_->settings_.replicas.count : 1; }
+  int64_t state_set_count() const { return optimizer_->parts_.settings.replicas.part() ? optimizer_->parts_.settings.replicas.count : 1; }
   /// The set of this rank's replica.
-  int64_t state_set() const { return state_set_count() > 1 ? optimizer_->group_->rank() / optimizer_->ranks() : 0; }
+  int64_t state_set() const { return state_set_count() > 1 ? optimizer_->parts_.group->rank() / optimizer_->parts_.ranks() : 0; }
   static bool is_of_set(int32_t slot);
   /// Of a section with a further set, from 1 on.
   static constexpr const char *kSetKind = "replica";
@@ -65,15 +65,15 @@ class SavedState {
   /// Counts of steps in the replica of each set, after a load.
   void store_counts(const std::vector<SavedScalars> &sets) const;
   /// @}
-  Range own(int64_t id) const { return optimizer_->tensors_.own(id); }
+  Range own(int64_t id) const { return optimizer_->parts_.state.tensors.own(id); }
 
   /// Of the short form: what goes on from one save to the next.
-  std::shared_ptr<void> &run() const { return optimizer_->saved_run_; }
+  std::shared_ptr<void> &run() const { return optimizer_->parts_.saved_run; }
 
   /// While it lives, calls that are no tasks find the optimizer busy.
   class Busy {
    public:
-    explicit Busy(Optimizer &optimizer) : counted_(optimizer.guard_.count()) {}
+    explicit Busy(Optimizer &optimizer) : counted_(optimizer.parts_.guard.count()) {}
 
    private:
     CallGuard::Counted counted_;
@@ -81,10 +81,10 @@ class SavedState {
   /// Ends what a save must not meet: gathers behind the last step, counts that memory is not told of yet. Waits for devices.
   Task settle() const;
   /// `work` comes after what `stream` was given before, and before what it is given next.
-  Task in_order(Task work, void *stream) const { return optimizer_->in_order(std::move(work), stream); }
+  Task in_order(Task work, void *stream) const { return optimizer_->parts_.in_order(std::move(work), stream); }
   /// Until the gate is open, a save reads what the optimizer keeps.
-  void set_gate(std::shared_ptr<ReadGate> gate) const { optimizer_->gate_ = std::move(gate); }
-  bool on_device() const { return optimizer_->settings_.on_device; }
+  void set_gate(std::shared_ptr<ReadGate> gate) const { optimizer_->parts_.gate = std::move(gate); }
+  bool on_device() const { return optimizer_->parts_.settings.on_device; }
   Status check_save(const char *call) const;
   Status check_load(const char *call) const;
 

@@ -1,5 +1,5 @@
 /// @file Slots by range, whoever owns them, and views of what this rank updates.
-#include "engine/optimizer/optimizer.h"
+#include "engine/optimizer/state_access.h"
 
 #include "core/choice.h"
 #include "engine/storage/ranged_io.h"
@@ -76,163 +76,170 @@ Task write_ranges(const OptimizerGroups &groups, CutWhole whole, Range range, co
 }  // namespace
 
 /// *out as TensorSlots::find sets it.
-Status Optimizer::find_slot(int32_t number, int64_t id, const Slot **out) const {
-  if (tensors_.find(number, id, out)) return {};
+Status StateAccess::find_slot(int32_t number, int64_t id, const Slot **out) const {
+  if (parts_.state.tensors.find(number, id, out)) return {};
   std::vector<Choice> kept;
   const Slot *slot = nullptr;
   for (const Choice &choice : kSlots) {
-    if (tensors_.find(static_cast<int32_t>(choice.value), id, &slot)) kept.push_back(choice);
+    if (parts_.state.tensors.find(static_cast<int32_t>(choice.value), id, &slot)) kept.push_back(choice);
   }
   const Choice *known = find_choice(kSlots, number);
   return Status::error(ZERO_E_UNSUPPORTED, "slot is %d%s%s, but must be %s, which are those of %s", number, known != nullptr ? ", " : "",
-                       known != nullptr ? known->name : "", choices_text(kept).c_str(), params_[id].text().c_str());
+                       known != nullptr ? known->name : "", choices_text(kept).c_str(), parts_.registry.params[id].text().c_str());
 }
 
-Status Optimizer::slot_count(int64_t id, int64_t *out) const {
-  ZERO_TRY(guard_.check_call("zero_optimizer_slot_count", Phase::sealed, Phase::reduced));
-  ZERO_TRY(params_.check_id(id));
-  *out = static_cast<int64_t>(layout_.slots_of(id).size());
+Status StateAccess::slot_count(int64_t id, int64_t *out) const {
+  ZERO_TRY(parts_.guard.check_call("zero_optimizer_slot_count", CallGuard::Phase::sealed, CallGuard::Phase::reduced));
+  ZERO_TRY(parts_.registry.params.check_id(id));
+  *out = static_cast<int64_t>(parts_.state.layout.slots_of(id).size());
   return {};
 }
 
-Status Optimizer::slot(int64_t id, int64_t index, SlotInfo *out) const {
-  ZERO_TRY(guard_.check_call("zero_optimizer_slot", Phase::sealed, Phase::reduced));
-  ZERO_TRY(params_.check_id(id));
-  const std::vector<SlotFormat> slots = layout_.slots_of(id);
-  ZERO_TRY(check_index(index, static_cast<int64_t>(slots.size()), "index", ("slots of " + params_[id].name).c_str()));
+Status StateAccess::slot(int64_t id, int64_t index, SlotInfo *out) const {
+  ZERO_TRY(parts_.guard.check_call("zero_optimizer_slot", CallGuard::Phase::sealed, CallGuard::Phase::reduced));
+  ZERO_TRY(parts_.registry.params.check_id(id));
+  const std::vector<SlotFormat> slots = parts_.state.layout.slots_of(id);
+  ZERO_TRY(check_index(index, static_cast<int64_t>(slots.size()), "index", ("slots of " + parts_.registry.params[id].name).c_str()));
   const SlotFormat &slot = slots[static_cast<size_t>(index)];
-  *out = {slot.number, slot.dtype, (params_[id].count + slot.per - 1) / slot.per};
+  *out = {slot.number, slot.dtype, (parts_.registry.params[id].count + slot.per - 1) / slot.per};
   return {};
 }
 
-Task Optimizer::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
-  return read_or_salvage(guard_.run(in_order(read_body(id, slot, offset, data, count), stream), Caller::read), id, slot, offset, data,
-                         count);
+Task StateAccess::read(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count, void *stream) {
+  return read_or_salvage(parts_.guard.run(parts_.in_order(read_body(id, slot, offset, data, count), stream), Caller::read), id, slot,
+                         offset, data, count);
 }
 
-Task Optimizer::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, void *stream) {
-  return guard_.run(in_order(write_body(id, slot, offset, data, count), stream), Caller::write);
-}
-
-Status Optimizer::check_read(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, const Slot **out) const {
+Status StateAccess::check_read(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, const Slot **out) const {
   ZERO_TRY(check_entries(id, slot, offset, count, out));
-  ZERO_TRY(check_host_memory(data, "data"));
-  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (guard_.phase() == Phase::reduced && splits_), ZERO_E_STATE,
+  ZERO_TRY(parts_.memory.check_on_host(data, "data"));
+  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (parts_.guard.phase() == CallGuard::Phase::reduced && parts_.step.splits), ZERO_E_STATE,
              "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   return {};
 }
 
-Task Optimizer::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
+Task StateAccess::read_body(int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
   const Slot *from = nullptr;
-  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_read", Phase::sealed, Phase::reduced));
+  ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_read", CallGuard::Phase::sealed, CallGuard::Phase::reduced));
   ZERO_CO_TRY(check_read(id, slot, offset, data, count, &from));
-  if (params_[id].count == 0) co_return Status();
-  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
-  const SlotPlace &place = tensors_.place(*from, id);
-  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
-  const CutWhole whole{&cuts, tensors_.own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
-  ZERO_CO_AWAIT(read_range(*groups_.gather(), whole, {offset, offset + count}, data));
+  if (parts_.registry.params[id].count == 0) co_return Status();
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(parts_.tell_update_counts());
+  const SlotPlace &place = parts_.state.tensors.place(*from, id);
+  const Cuts cuts = TensorSlots::entry_cuts(place, parts_.state.plan.param_cuts(id));
+  const CutWhole whole{&cuts, parts_.state.tensors.own_cut(*from, id), place.dtype, detail_of(id, slot, 0)};
+  ZERO_CO_AWAIT(read_range(*parts_.groups.gather(), whole, {offset, offset + count}, data));
   co_return Status();
 }
 
-Task Optimizer::write_body(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
+Task StateAccess::write(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count) {
   const Slot *to = nullptr;
-  ZERO_CO_TRY(guard_.check_phase("zero_optimizer_write", Phase::sealed, Phase::running));
+  ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_write", CallGuard::Phase::sealed, CallGuard::Phase::running));
   ZERO_CO_TRY(check_entries(id, slot, offset, count, &to));
-  ZERO_CO_TRY(check_host_memory(data, "data"));
+  ZERO_CO_TRY(parts_.memory.check_on_host(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
-  ZERO_CO_CHECK(!of_param || !(gradients_.any_acquired() || gradients_.started()), ZERO_E_STATE,
+  ZERO_CO_CHECK(!of_param || !(parts_.gradients.any_acquired() || parts_.gradients.started()), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are written");
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(check_update_counts(data, count));
-  if (params_[id].count == 0) co_return Status();
-  ZERO_CO_AWAIT(await_readers());
-  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(tell_update_counts());
+  if (parts_.registry.params[id].count == 0) co_return Status();
+  ZERO_CO_AWAIT(parts_.await_readers());
+  if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(parts_.tell_update_counts());
   bool any = false;
   const Status written = co_await write_entries(*to, id, {offset, offset + count}, data, &any);
-  if (!written.ok() && any) guard_.changes_in("zero_optimizer_write");
+  if (!written.ok() && any) parts_.guard.changes_in("zero_optimizer_write");
   ZERO_CO_TRY(written);
-  co_return verifier_.note_write(id, slot);
+  co_return parts_.verifier.note_write(id, slot);
 }
 
 /// *out_any: whether any rank has begun to write.
-Task Optimizer::write_entries(const Slot &to, int64_t id, Range range, const void *data, bool *out_any) {
+Task StateAccess::write_entries(const Slot &to, int64_t id, Range range, const void *data, bool *out_any) {
   const int32_t slot = to.number;
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
-  const SlotPlace &place = tensors_.place(to, id);
-  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
-  std::byte *own = tensors_.own_cut(to, id);
+  const SlotPlace &place = parts_.state.tensors.place(to, id);
+  const Cuts cuts = TensorSlots::entry_cuts(place, parts_.state.plan.param_cuts(id));
+  std::byte *own = parts_.state.tensors.own_cut(to, id);
   const CutWhole whole{&cuts, own, place.dtype, detail_of(id, slot, kWrite)};
   const Slot *completes = slot == ZERO_SLOT_PARAM ? unwritten_remainder(id) : nullptr;
   Remainders remainders;
   if (completes != nullptr) {
-    Status kept = remainders.keep(memory_source(), own, tensors_.own_cut(*completes, id), tensors_.own(id).count());
-    ZERO_CO_AWAIT(agree_on(*groups_.gather(), std::move(kept), "zero_optimizer_write"));
+    Status kept =
+        remainders.keep(parts_.memory_source(), own, parts_.state.tensors.own_cut(*completes, id), parts_.state.tensors.own(id).count());
+    ZERO_CO_AWAIT(agree_on(*parts_.groups.gather(), std::move(kept), "zero_optimizer_write"));
   }
-  ZERO_CO_AWAIT(write_ranges(groups_, whole, range, data, out_any));
+  ZERO_CO_AWAIT(write_ranges(parts_.groups, whole, range, data, out_any));
   const bool any = *out_any;
-  if (any) first_values_.note_state(slot, params_.holder(id));
+  if (any) parts_.first_values.note_state(slot, parts_.registry.params.holder(id));
   // Masters of all replicas were given the same values, which outer steps count from.
-  if (any && slot == ZERO_SLOT_MASTER && !replicas_.differ()) replicas_.meet();
-  if (of_param) first_values_.note_params(guard_.phase() == Phase::running, any);
-  if (!of_param) ZERO_CO_AWAIT(follow_owners(to, id));
+  if (any && slot == ZERO_SLOT_MASTER && !parts_.replicas.differ()) parts_.replicas.meet();
+  if (of_param) parts_.first_values.note_params(parts_.guard.phase() == CallGuard::Phase::running, any);
+  if (!of_param) ZERO_CO_AWAIT(parts_.state.follow_owners(*parts_.groups.gather(), to, id));
   if (completes != nullptr && any) {
-    ZERO_CO_AWAIT(agree_on(*groups_.gather(), remainders.clear_changed(), "zero_optimizer_write"));
-    ZERO_CO_AWAIT(follow_owners(*completes, id));
+    ZERO_CO_AWAIT(agree_on(*parts_.groups.gather(), remainders.clear_changed(), "zero_optimizer_write"));
+    ZERO_CO_AWAIT(parts_.state.follow_owners(*parts_.groups.gather(), *completes, id));
   }
   co_return Status();
 }
 
 /// Of the master, where it is a remainder that was not written itself since the last begin; otherwise nullptr.
-const Slot *Optimizer::unwritten_remainder(int64_t id) const {
+const Slot *StateAccess::unwritten_remainder(int64_t id) const {
   const Slot *master = nullptr;
-  if (!tensors_.find(ZERO_SLOT_MASTER, id, &master) || first_values_.wrote_master(params_.holder(id))) return nullptr;
-  return tensors_.place(*master, id).dtype == DType::u16 ? master : nullptr;
-}
-
-/// A state that every rank keeps follows its owners at once; parameters do so at begin.
-Task Optimizer::follow_owners(const Slot &state, int64_t id) {
-  const SlotPlace &place = tensors_.place(state, id);
-  if (!place.whole) co_return Status();
-  const Cuts cuts = TensorSlots::entry_cuts(place, plan_.param_cuts(id));
-  co_return co_await all_gather(*groups_.gather(), tensors_.own_cut(state, id), tensors_.at(state, id, 0), cuts, place.dtype);
+  if (!parts_.state.tensors.find(ZERO_SLOT_MASTER, id, &master) || parts_.first_values.wrote_master(parts_.registry.params.holder(id)))
+    return nullptr;
+  return parts_.state.tensors.place(*master, id).dtype == DType::u16 ? master : nullptr;
 }
 
 /// A range in entries of a slot.
-Status Optimizer::check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const {
-  ZERO_TRY(params_.check_id(id));
+Status StateAccess::check_entries(int64_t id, int32_t slot, int64_t offset, int64_t count, const Slot **out) const {
+  ZERO_TRY(parts_.registry.params.check_id(id));
   ZERO_TRY(find_slot(slot, id, out));
-  if (params_[id].count == 0) return check_range(id, offset, count);
-  const int64_t entries = tensors_.place(**out, id).entries(params_[id].count);
+  if (parts_.registry.params[id].count == 0) return parts_.registry.check_range(id, offset, count);
+  const int64_t entries = parts_.state.tensors.place(**out, id).entries(parts_.registry.params[id].count);
   ZERO_CHECK(offset >= 0 && count >= 0 && offset <= entries && count <= entries - offset, ZERO_E_INVALID_ARGUMENT,
              "offset %lld and count %lld are given, but the entries of the %s of %s are %lld", lld(offset), lld(count),
-             slot_name(slot).c_str(), params_[id].name.c_str(), lld(entries));
+             slot_name(slot).c_str(), parts_.registry.params[id].name.c_str(), lld(entries));
   return {};
 }
 
-Status Optimizer::view_count(int64_t *out) const {
-  ZERO_TRY(guard_.check_call("zero_optimizer_view_count", Phase::sealed, Phase::reduced));
-  *out = static_cast<int64_t>(views_.size());
+Status StateAccess::view_count(int64_t *out) const {
+  ZERO_TRY(parts_.guard.check_call("zero_optimizer_view_count", CallGuard::Phase::sealed, CallGuard::Phase::reduced));
+  *out = static_cast<int64_t>(parts_.state.views.size());
   return {};
 }
 
-Status Optimizer::view(int64_t index, int32_t slot, View *out) {
-  ZERO_TRY(guard_.check_idle("zero_optimizer_view"));
-  ZERO_TRY(guard_.check_reads("zero_optimizer_view", Phase::running, Phase::reduced));
-  const auto count = static_cast<int64_t>(views_.size());
+Status StateAccess::view(int64_t index, int32_t slot, View *out) const {
+  ZERO_TRY(parts_.guard.check_idle("zero_optimizer_view"));
+  ZERO_TRY(parts_.guard.check_reads("zero_optimizer_view", CallGuard::Phase::running, CallGuard::Phase::reduced));
+  const auto count = static_cast<int64_t>(parts_.state.views.size());
   ZERO_TRY(check_index(index, count, "index", "views"));
-  View view = views_[static_cast<size_t>(index)];
+  View view = parts_.state.views[static_cast<size_t>(index)];
   const Slot *from = nullptr;
   ZERO_TRY(find_slot(slot, view.param, &from));
-  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (guard_.phase() == Phase::reduced && splits_), ZERO_E_STATE,
+  ZERO_CHECK(slot != ZERO_SLOT_GRAD || (parts_.guard.phase() == CallGuard::Phase::reduced && parts_.step.splits), ZERO_E_STATE,
              "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
   ZERO_CHECK(
-      slot != ZERO_SLOT_PARAM || !gathers_.differences().on(), ZERO_E_UNSUPPORTED,
+      slot != ZERO_SLOT_PARAM || !parts_.gathers.differences().on(), ZERO_E_UNSUPPORTED,
       "ZERO_KEY_GATHER_CODE is set, so that parameters change on all ranks alike, by differences to their masters; change the view of "
       "ZERO_SLOT_MASTER instead, and read parameters with zero_optimizer_param_acquire");
-  view.data = tensors_.at(*from, view.param, view.offset);
+  view.data = parts_.state.tensors.at(*from, view.param, view.offset);
   *out = view;
   return {};
+}
+
+Status StateAccess::module_buffer(int64_t id, void **out_data, int64_t *out_count) const {
+  ZERO_TRY(parts_.guard.check_call("zero_optimizer_module_buffer", CallGuard::Phase::sealed, CallGuard::Phase::reduced));
+  ZERO_TRY(parts_.registry.module_buffers.check_id(id));
+  *out_data = parts_.registry.module_buffers[id].data;
+  *out_count = parts_.registry.module_buffers[id].count;
+  return {};
+}
+
+Task StateAccess::sync_module_buffers() {
+  ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_sync_module_buffers", CallGuard::Phase::sealed, CallGuard::Phase::reduced));
+  ZERO_CO_AWAIT(parts_.registry.module_buffers.sync(*parts_.groups.gather()));
+  if (parts_.groups.across() == nullptr) co_return Status();
+  parts_.groups.across()->set_caller(Caller::sync_module_buffers);
+  ZERO_CO_AWAIT(parts_.registry.module_buffers.sync(*parts_.groups.across()));
+  co_return Status();
 }
 
 }  // namespace zero

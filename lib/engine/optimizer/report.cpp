@@ -1,5 +1,5 @@
 /// @file Statistics of an optimizer, and the text that says what was chosen and why.
-#include "engine/optimizer/optimizer.h"
+#include "engine/optimizer/report.h"
 
 #include "core/number_text.h"
 #include "kernels/coded_lines.h"
@@ -38,39 +38,40 @@ const char *code_text(kernels::Code code) {
 
 }  // namespace
 
-Status Optimizer::memory(int32_t category, MemoryUse *out) const {
+Status OptimizerReport::memory(int32_t category, MemoryUse *out) const {
   ZERO_CHECK(Accounting::valid(category), ZERO_E_INVALID_ARGUMENT, "category is %d, but must be a zero_memory (0 .. %d)", category,
              Accounting::kCategories - 1);
-  *out = {accounting_.now(category), accounting_.peak(category), 0, 0};
-  if (!guard_.sealed()) return {};
+  *out = {parts_.memory.accounting.now(category), parts_.memory.accounting.peak(category), 0, 0};
+  if (!parts_.guard.sealed()) return {};
   out->formula_nbytes = formula_nbytes(category);
   out->constant_nbytes = constant_nbytes(category);
   return {};
 }
 
-int64_t Optimizer::formula_nbytes(int32_t category) const {
-  if (category == ZERO_MEMORY_ACCUMULATED) return gradients_.accumulated_nbytes();
-  if (category == ZERO_MEMORY_MODULE_BUFFER) return module_buffers_.formula_nbytes();
-  if (category != ZERO_MEMORY_TOTAL) return slots_.formula_nbytes(category);
-  return slots_.formula_nbytes(ZERO_MEMORY_PARAM) + slots_.formula_nbytes(ZERO_MEMORY_GRAD) + slots_.formula_nbytes(ZERO_MEMORY_STATE) +
-         gradients_.accumulated_nbytes() + module_buffers_.formula_nbytes();
+int64_t OptimizerReport::formula_nbytes(int32_t category) const {
+  if (category == ZERO_MEMORY_ACCUMULATED) return parts_.gradients.accumulated_nbytes();
+  if (category == ZERO_MEMORY_MODULE_BUFFER) return parts_.registry.module_buffers.formula_nbytes();
+  if (category != ZERO_MEMORY_TOTAL) return parts_.state.slots.formula_nbytes(category);
+  return parts_.state.slots.formula_nbytes(ZERO_MEMORY_PARAM) + parts_.state.slots.formula_nbytes(ZERO_MEMORY_GRAD) +
+         parts_.state.slots.formula_nbytes(ZERO_MEMORY_STATE) + parts_.gradients.accumulated_nbytes() +
+         parts_.registry.module_buffers.formula_nbytes();
 }
 
 /// The largest tensor that is gathered or decoded when it is acquired, and those that are gathered ahead.
-int64_t Optimizer::gathered_nbytes() const {
+int64_t OptimizerReport::gathered_nbytes() const {
   int64_t largest = 0;
   int64_t all = 0;
-  for (int64_t id = 0; id < params_.size(); ++id) {
-    if (!tensors_.buffered(id) || params_[id].tied()) continue;
-    const int64_t nbytes = Arena::private_nbytes(params_[id].count * dtype_nbytes(params_[id].dtype));
+  for (int64_t id = 0; id < parts_.registry.params.size(); ++id) {
+    if (!parts_.state.tensors.buffered(id) || parts_.registry.params[id].tied()) continue;
+    const int64_t nbytes = Arena::private_nbytes(parts_.registry.params[id].count * dtype_nbytes(parts_.registry.params[id].dtype));
     largest = std::max(largest, nbytes);
-    if (tensors_.sharded(id)) all += nbytes;
+    if (parts_.state.tensors.sharded(id)) all += nbytes;
   }
-  return largest + std::min(all, gathers_.most_ahead_nbytes());
+  return largest + std::min(all, parts_.gathers.most_ahead_nbytes());
 }
 
 /// Arenas do not change after seal, so what they hold beyond the formula is padding.
-int64_t Optimizer::constant_nbytes(int32_t category) const {
+int64_t OptimizerReport::constant_nbytes(int32_t category) const {
   switch (category) {
     case ZERO_MEMORY_PARAM:
     case ZERO_MEMORY_GRAD:
@@ -78,9 +79,9 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
     case ZERO_MEMORY_STAGING:
     case ZERO_MEMORY_MODULE_BUFFER:
     case ZERO_MEMORY_WORKSPACE:
-      return accounting_.now(category) - formula_nbytes(category);
+      return parts_.memory.accounting.now(category) - formula_nbytes(category);
     case ZERO_MEMORY_GRAD_POOL:
-      return gradients_.pool().first_nbytes();
+      return parts_.gradients.pool().first_nbytes();
     case ZERO_MEMORY_PARAM_POOL:
       return gathered_nbytes();
     case ZERO_MEMORY_TOTAL: {
@@ -93,10 +94,10 @@ int64_t Optimizer::constant_nbytes(int32_t category) const {
   }
 }
 
-Traffic Optimizer::traffic(OperationKind kind) const {
+Traffic OptimizerReport::traffic(OperationKind kind) const {
   Traffic sum;
-  if (!guard_.sealed()) return sum;
-  for (const Group *group : groups_.all()) {
+  if (!parts_.guard.sealed()) return sum;
+  for (const Group *group : parts_.groups.all()) {
     if (group == nullptr) continue;
     const Traffic part = group->traffic(kind);
     sum.call_count += part.call_count;
@@ -106,32 +107,20 @@ Traffic Optimizer::traffic(OperationKind kind) const {
   return sum;
 }
 
-StepTimes Optimizer::step_times() const {
-  StepTimes out{};
-  out.step_count = times_.steps.load(std::memory_order_relaxed);
-  out.reduce_ns = times_.reduce_ns.load(std::memory_order_relaxed);
-  out.apply_ns = times_.apply_ns.load(std::memory_order_relaxed);
-  out.gather_ns = times_.gather_ns.load(std::memory_order_relaxed);
-  out.stalled_nbytes = gradients_.stalled_nbytes();
-  out.pool_grow_count = gradients_.pool().grow_count();
-  out.overlap_active = gradients_.overlapping();
-  return out;
-}
-
-std::string Optimizer::describe() const {
+std::string OptimizerReport::describe() const {
   std::string text;
-  add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", settings_.algorithm_name(), lld(settings_.stage),
-           lld(group_->rank()), lld(group_->size()), group_->transport().name());
+  add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", parts_.settings.algorithm_name(),
+           lld(parts_.settings.stage), lld(parts_.group->rank()), lld(parts_.group->size()), parts_.group->transport().name());
   add_line(text, "kernels: target %s, %s (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)",
-           kernels::active().target, count_text(host_kernels_.threads(), "thread").c_str());
-  if (settings_.on_device) {
-    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them", lld(device_->index()),
-             device_->name().c_str());
-  } else if (device_ != nullptr) {
-    add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory", lld(device_->index()),
-             device_->name().c_str(), lld(Device::staging_nbytes()));
+           kernels::active().target, count_text(parts_.memory.host_kernels.threads(), "thread").c_str());
+  if (parts_.settings.on_device) {
+    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them", lld(parts_.memory.device->index()),
+             parts_.memory.device->name().c_str());
+  } else if (parts_.memory.device != nullptr) {
+    add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory",
+             lld(parts_.memory.device->index()), parts_.memory.device->name().c_str(), lld(Device::staging_nbytes()));
   }
-  if (!guard_.sealed()) {
+  if (!parts_.guard.sealed()) {
     add_line(text, "not sealed yet");
     return text;
   }
@@ -140,56 +129,58 @@ std::string Optimizer::describe() const {
   return text;
 }
 
-Status Optimizer::trace(std::string *out) const {
-  ZERO_CHECK(guard_.sealed(), ZERO_E_STATE, "zero_stats_optimizer_trace comes after zero_optimizer_seal");
-  ZERO_CHECK(trace_.on(), ZERO_E_STATE, "the optimizer keeps no trace; set ZERO_KEY_TRACE_EVENTS in its config");
-  *out = trace_.text(group_->rank(), [this](int64_t id) -> const std::string & { return params_[id].given_name; });
+Status OptimizerReport::trace(std::string *out) const {
+  ZERO_CHECK(parts_.guard.sealed(), ZERO_E_STATE, "zero_stats_optimizer_trace comes after zero_optimizer_seal");
+  ZERO_CHECK(parts_.trace.on(), ZERO_E_STATE, "the optimizer keeps no trace; set ZERO_KEY_TRACE_EVENTS in its config");
+  *out =
+      parts_.trace.text(parts_.group->rank(), [this](int64_t id) -> const std::string & { return parts_.registry.params[id].given_name; });
   return {};
 }
 
-void Optimizer::describe_plan(std::string &text) const {
-  add_line(text, "parameters: %s, %s; this rank owns %lld", count_text(static_cast<int64_t>(plan_.params().size()), "tensor").c_str(),
-           count_text(plan_.element_count(), "element").c_str(), lld(plan_.own_element_count()));
-  add_line(text, "buckets: %lld of at most %lld bytes%s (a larger tensor is one alone), in %s", lld(plan_.bucket_count()),
-           lld(layout_.bucket_nbytes()), settings_.bucket_nbytes == 0 ? ", chosen by the memory formula" : "",
-           count_text(static_cast<int64_t>(layout_.formats().size()), "flat space").c_str());
+void OptimizerReport::describe_plan(std::string &text) const {
+  add_line(text, "parameters: %s, %s; this rank owns %lld",
+           count_text(static_cast<int64_t>(parts_.state.plan.params().size()), "tensor").c_str(),
+           count_text(parts_.state.plan.element_count(), "element").c_str(), lld(parts_.state.plan.own_element_count()));
+  add_line(text, "buckets: %lld of at most %lld bytes%s (a larger tensor is one alone), in %s", lld(parts_.state.plan.bucket_count()),
+           lld(parts_.state.layout.bucket_nbytes()), parts_.settings.bucket_nbytes == 0 ? ", chosen by the memory formula" : "",
+           count_text(static_cast<int64_t>(parts_.state.layout.formats().size()), "flat space").c_str());
   const auto by_rows = [](const PlannedBucket &bucket) { return bucket.rows.count > 0; };
-  if (plan_.any_rows() && !alone()) {
+  if (parts_.state.plan.any_rows() && !parts_.alone()) {
     add_line(text, "by rows: gradients of %s; rows that no rank gives do not travel",
-             count_text(std::count_if(plan_.buckets().begin(), plan_.buckets().end(), by_rows), "tensor").c_str());
+             count_text(std::count_if(parts_.state.plan.buckets().begin(), parts_.state.plan.buckets().end(), by_rows), "tensor").c_str());
   }
-  if (settings_.stage == 3 && settings_.overlaps_in(*groups_.gather())) {
-    add_line(text, "gathered ahead: at most %lld bytes%s", lld(gathers_.most_ahead_nbytes()),
-             settings_.prefetch_follows ? ", chosen by the memory formula" : "");
+  if (parts_.settings.stage == 3 && parts_.settings.overlaps_in(*parts_.groups.gather())) {
+    add_line(text, "gathered ahead: at most %lld bytes%s", lld(parts_.gathers.most_ahead_nbytes()),
+             parts_.settings.prefetch_follows ? ", chosen by the memory formula" : "");
   }
-  for (size_t space = 0; space < layout_.formats().size(); ++space) describe_space(text, space);
+  for (size_t space = 0; space < parts_.state.layout.formats().size(); ++space) describe_space(text, space);
   describe_replicas(text);
-  if (gathers_.differences().on()) {
+  if (parts_.gathers.differences().on()) {
     add_line(text, "parameters follow their masters by differences in %s; this rank sends %lld bytes per gather%s",
-             code_text(settings_.gather_code), lld(gathers_.differences().sent_nbytes(ranks())),
-             settings_.replicas.flush_period > 0
-                 ? (", and parameters in full once in " + count_text(settings_.replicas.flush_period, "step")).c_str()
+             code_text(parts_.settings.gather_code), lld(parts_.gathers.differences().sent_nbytes(parts_.ranks())),
+             parts_.settings.replicas.flush_period > 0
+                 ? (", and parameters in full once in " + count_text(parts_.settings.replicas.flush_period, "step")).c_str()
                  : "");
   }
-  add_line(text, "step: %s", paths_.text().c_str());
+  add_line(text, "step: %s", parts_.paths.text().c_str());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
-  if (alone()) {
+  if (parts_.alone()) {
     overlap = "none: a world of one has nothing to reduce";
-  } else if (settings_.overlap && groups_.reduce()->transport().single_thread()) {
+  } else if (parts_.settings.overlap && parts_.groups.reduce()->transport().single_thread()) {
     overlap = "off: the transport may be used from one thread only (for MPI: MPI_THREAD_MULTIPLE was not granted)";
-  } else if (settings_.overlap) {
-    overlap = gradients_.overlapping() ? "on: the progress thread reduces while the caller works"
-                                       : "asked for; the progress thread starts with the first complete bucket";
+  } else if (parts_.settings.overlap) {
+    overlap = parts_.gradients.overlapping() ? "on: the progress thread reduces while the caller works"
+                                             : "asked for; the progress thread starts with the first complete bucket";
   }
   add_line(text, "overlap %s", overlap);
 }
 
-void Optimizer::describe_replicas(std::string &text) const {
-  const ReplicaSettings &replicas = settings_.replicas;
-  if (!settings_.strategy.empty()) add_line(text, "strategy %s", settings_.strategy.c_str());
+void OptimizerReport::describe_replicas(std::string &text) const {
+  const ReplicaSettings &replicas = parts_.settings.replicas;
+  if (!parts_.settings.strategy.empty()) add_line(text, "strategy %s", parts_.settings.strategy.c_str());
   if (!replicas.any()) return;
   add_line(text, "replicas: %lld of %s each; this rank is number %lld of replica %lld", lld(replicas.count),
-           count_text(ranks(), "rank").c_str(), lld(rank()), lld(group_->rank() / ranks()));
+           count_text(parts_.ranks(), "rank").c_str(), lld(parts_.rank()), lld(parts_.group->rank() / parts_.ranks()));
   if (replicas.sum_gradients()) {
     add_line(text, "gradients of %s are summed over all replicas, in %s; this rank sends at most %lld bytes",
              replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step", code_text(replicas.grad_code),
@@ -205,16 +196,16 @@ void Optimizer::describe_replicas(std::string &text) const {
            "synchronisation of replicas: %safter every %s, in %s, with outer rate %s and momentum %s; this rank sends about %lld "
            "bytes each time",
            replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code),
-           number_text(replicas_.outer().lr).c_str(), number_text(replicas_.outer().momentum).c_str(),
-           lld(sent_across_nbytes(replicas.sync_code, updates_all())));
+           number_text(parts_.replicas.outer().lr).c_str(), number_text(parts_.replicas.outer().momentum).c_str(),
+           lld(sent_across_nbytes(replicas.sync_code, parts_.updates_all())));
 }
 
 /// For one sum over all replicas, both ways. `all`: of everything, not only of this rank's cuts.
-int64_t Optimizer::sent_across_nbytes(kernels::Code code, bool all) const {
+int64_t OptimizerReport::sent_across_nbytes(kernels::Code code, bool all) const {
   int64_t nbytes = 0;
-  for (const int64_t index : plan_.order()) {
-    const Range range = all ? Range{0, plan_.bucket(index).flat.count()} : plan_.bucket(index).own;
-    const std::vector<uint8_t> full = plan_.shared_lines(index);
+  for (const int64_t index : parts_.state.plan.order()) {
+    const Range range = all ? Range{0, parts_.state.plan.bucket(index).flat.count()} : parts_.state.plan.bucket(index).own;
+    const std::vector<uint8_t> full = parts_.state.plan.shared_lines(index);
     const int64_t first = range.begin / kLine;
     const int64_t last = (range.end + kLine - 1) / kLine;
     if (range.empty()) continue;
@@ -222,11 +213,11 @@ int64_t Optimizer::sent_across_nbytes(kernels::Code code, bool all) const {
     nbytes += codes ? kernels::coded_nbytes(code, last - first, std::count(full.begin() + first, full.begin() + last, 1))
                     : range.count() * dtype_nbytes(DType::f32);
   }
-  return 2 * (settings_.replicas.count - 1) * nbytes / settings_.replicas.count;
+  return 2 * (parts_.settings.replicas.count - 1) * nbytes / parts_.settings.replicas.count;
 }
 
-void Optimizer::describe_space(std::string &text, size_t space) const {
-  const Format &format = layout_.formats()[space];
+void OptimizerReport::describe_space(std::string &text, size_t space) const {
+  const Format &format = parts_.state.layout.formats()[space];
   std::string slots = slot_name(ZERO_SLOT_PARAM) + " " + dtype_name(format.param) +
                       (format.trains ? ", " + slot_name(ZERO_SLOT_GRAD) + " " + dtype_name(format.grad) : "");
   int64_t nbytes = dtype_nbytes(format.param) + (format.trains ? dtype_nbytes(format.grad) : 0);
@@ -244,20 +235,21 @@ void Optimizer::describe_space(std::string &text, size_t space) const {
            format.whole_tensors() ? ", tensors whole on one rank: " : ": ", slots.c_str(), lld(nbytes), lld(scales_nbytes), lld(kLine));
 }
 
-void Optimizer::describe_memory(std::string &text) const {
+void OptimizerReport::describe_memory(std::string &text) const {
   static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
-  const int64_t stage = alone() ? 0 : settings_.stage;
+  const int64_t stage = parts_.alone() ? 0 : parts_.settings.stage;
   add_line(text,
            "memory: N ranks%s, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
-           settings_.replicas.any() ? " of a replica" : "", one_copy() ? " (on rank 0 only)" : "", kFormulas[stage],
+           parts_.settings.replicas.any() ? " of a replica" : "", parts_.one_copy() ? " (on rank 0 only)" : "", kFormulas[stage],
            lld(formula_nbytes(ZERO_MEMORY_TOTAL)), lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
                                            "staging", "buffer", "accumulated", "module_buffer", "workspace"};
   static_assert(std::size(kNames) == Accounting::kCategories);
   for (int32_t category = ZERO_MEMORY_PARAM; category < Accounting::kCategories; ++category) {
     if (category == ZERO_MEMORY_BUFFER) continue;
-    add_line(text, "  %-13s now %lld, peak %lld, formula %lld, constant %lld", kNames[category], lld(accounting_.now(category)),
-             lld(accounting_.peak(category)), lld(formula_nbytes(category)), lld(constant_nbytes(category)));
+    add_line(text, "  %-13s now %lld, peak %lld, formula %lld, constant %lld", kNames[category],
+             lld(parts_.memory.accounting.now(category)), lld(parts_.memory.accounting.peak(category)), lld(formula_nbytes(category)),
+             lld(constant_nbytes(category)));
   }
 }
 

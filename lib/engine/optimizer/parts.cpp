@@ -1,0 +1,99 @@
+/// @file Making the parts, and what concerns several of them.
+#include "engine/optimizer/parts.h"
+
+#include "core/hash.h"
+
+#include <utility>
+
+namespace zero {
+
+OptimizerParts::OptimizerParts(OptimizerOrigin origin)
+    : group(std::move(origin.group)),
+      settings(std::move(origin.settings)),
+      memory(origin.threads, std::move(origin.device), std::move(origin.device_kernels)),
+      registry(settings, origin.hyper),
+      loss_scale(origin.loss_scale),
+      state(registry, memory, updates_all()),
+      run(loss_scale.first(), memory.device_kernels.get()),
+      verifier(registry.params, state.layout, state.tensors, memory.kernels, run),
+      gradients(state.plan, settings, state.slots, memory.kernels, registry.params, trace),
+      updates(state.plan, settings, state.slots, registry.params, memory.kernels, registry.sets),
+      groups(group),
+      gathers(registry.params, state.layout, state.tensors, state.coded_params, memory.kernels, settings, trace),
+      first_values(registry.params, state.layout, state.tensors, state.coded_params, memory.kernels, gathers, groups),
+      replicas(registry.params, state.layout, state.tensors, state.coded_params, memory.kernels, settings, updates_all()),
+      guard(group, groups, gathers, alone()) {}
+
+bool OptimizerParts::shares_states() const {
+  return !alone() && settings.stage == 0 && settings.algorithm != nullptr && !settings.on_device &&
+         groups.gather()->transport().shares_memory();
+}
+
+MemorySource OptimizerParts::memory_source() {
+  MemorySource source = host_source();
+  if (settings.on_device) source.device = memory.device.get();
+  return source;
+}
+
+Task OptimizerParts::in_order(Task body, void *stream) const {
+  if (!settings.on_device || guard.phase() == CallGuard::Phase::building) co_return co_await body;
+  ZERO_CO_TRY(memory.device->follow(stream));
+  Status status = co_await body;
+  Status led = memory.device->lead(stream);
+  co_return status.ok() ? led : status;
+}
+
+Status OptimizerParts::check_captured(void *stream, const char *what, bool *out_captured) const {
+  bool captured = false;
+  if (settings.on_device) ZERO_TRY(memory.device->captures(stream, &captured));
+  ZERO_CHECK(!captured || (alone() && groups.model() == nullptr), ZERO_E_UNSUPPORTED,
+             "ranks in groups of %lld%s wait for one another on the host, so %s cannot become part of a CUDA graph", lld(group->size()),
+             groups.model() != nullptr ? " with a model group" : "", what);
+  if (out_captured != nullptr) *out_captured = captured;
+  return {};
+}
+
+Task OptimizerParts::await_readers() {
+  if (gate == nullptr) co_return Status();
+  const TraceSpan span(trace, "wait for a save");
+  ZERO_CO_AWAIT(gate->wait());
+  gate.reset();
+  co_return Status();
+}
+
+Status OptimizerParts::check_taken_over() const {
+  ZERO_CHECK(!first_values.edited(), ZERO_E_STATE,
+             "parameters were written since the last begin; zero_optimizer_begin takes them over before the next step");
+  return {};
+}
+
+Status OptimizerParts::tell_update_counts() {
+  if (!state.update_counts.untold()) return {};
+  state.update_counts.tell();
+  return verifier.note_writes(ZERO_SLOT_UPDATE_COUNT);
+}
+
+Status OptimizerParts::tell_run() {
+  run.tell();
+  return tell_update_counts();
+}
+
+void OptimizerParts::plan_next_step() {
+  replica_run.calls = call_count();
+  replica_run.together = replicas.together(replica_run.calls);
+  gradients.sum_across(replica_run.together);
+  gradients.send_in_full(settings.replicas.in_full(replica_run.calls));
+  gradients.residuals().follow_loss_scale(run.known().loss_scale.value);
+}
+
+uint64_t OptimizerParts::hyper_hash(bool with_run) const {
+  Hash hash;
+  for (const HyperSet &set : registry.sets) hash.add(set.values());
+  hash.add(replicas.outer());
+  if (with_run) hash.add(run.known().applied_count);
+  if (with_run) hash.add(run.known().skipped_count);
+  if (with_run) hash.add(run.known().loss_scale);
+  return hash.value();
+}
+
+}  // namespace zero

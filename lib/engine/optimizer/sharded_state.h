@@ -1,0 +1,44 @@
+/// @file ShardedState: what a rank keeps of the model, and where: layout, memory of slots, 8-bit parameters, counts of updates, and the views
+/// that callers get of their own part. Knows addresses and owners; never the order of calls.
+#pragma once
+
+#include "core/task.h"
+#include "engine/compute/memory_domain.h"
+#include "engine/layout/layout.h"
+#include "engine/optimizer/registry.h"
+#include "engine/parameters/coded_params.h"
+#include "engine/stats/results.h"
+#include "engine/storage/slot_memory.h"
+#include "engine/storage/tensor_slots.h"
+#include "engine/storage/update_counts.h"
+#include "group/group.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace zero {
+
+struct ShardedState {
+  /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
+  ShardedState(const Registry &registry, const MemoryDomain &memory, bool all)
+      : layout(registry.params, registry.settings, registry.sets),
+        plan(layout.plan()),
+        tensors(registry.params, layout, slots, all),
+        coded_params(registry.params, layout, tensors, memory.kernels),
+        update_counts(memory.kernels) {}
+
+  /// A state that every rank keeps follows its owners. A collective over `group`.
+  Task follow_owners(Group &group, const Slot &slot, int64_t id) const;
+  /// Lists the views: of this rank's cuts, or `all`: of everything.
+  void list_views(const Params &params, bool all);
+
+  Layout layout;
+  const Plan &plan;  ///< of the layout
+  SlotMemory slots;
+  TensorSlots tensors;
+  CodedParams coded_params;
+  UpdateCounts update_counts;
+  std::vector<View> views;
+};
+
+}  // namespace zero
