@@ -202,6 +202,7 @@ TEST(GatherCode, GoesOnFromASaveWithTheBitsOfTheUndisturbedRun) {
     model.recipe.gather_code = code;
     model.recipe.average = true;
     if (code == ZERO_CODE_I8) model.recipe.dtype = DType::bf16;
+    if (code == ZERO_CODE_I4) model.recipe.flush_period = 2;
     const auto in_world = [&](int64_t ranks) {
       Model now = model;
       now.ranks = ranks;

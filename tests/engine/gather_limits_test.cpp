@@ -1,4 +1,5 @@
 /// @file Coded differences at their limits: bytes and memory of the formulas, replicas, edits, lost ranks, and what is refused.
+#include "group/collectives.h"
 #include "tests/engine/coded_model.h"
 #include "tests/engine/gather_rule.h"
 
@@ -12,6 +13,8 @@
 
 namespace zero::test::gather_limits_test {
 namespace {
+
+using Keys = std::vector<std::pair<int32_t, int64_t>>;
 
 /// The masters as they are, and parameters as the rule makes them.
 void expect_follows(Optimizer &optimizer, const Model &model, GatherRule &rule) {
@@ -110,6 +113,75 @@ TEST(GatherLimits, GoesWithReplicas) {
       expect_same_on_all_ranks(*optimizer);
     });
   }
+}
+
+/// Both ways in codes: gradients between replicas, with residuals, and differences within each. Rows, unfilled and frozen tensors too.
+TEST(GatherLimits, GoesWithCodedGradientsAndRows) {
+  for (const int64_t code : kCodes) {
+    Model model = gather_model(4, code);
+    model.counts.push_back(40 * 64);
+    model.rows.assign(model.counts.size(), 0);
+    model.rows.back() = 40;
+    model.steps = 4;
+    model.recipe.unfilled_every = 3;
+    model.recipe.frozen_every = 4;
+    Model by_rows = model;
+    by_rows.by_rows = true;
+    Model coded = model;
+    coded.recipe.replica_ranks = 2;
+    coded.recipe.grad_code = code;
+    coded.recipe.residual = true;
+    coded.recipe.flush_period = 3;
+    run_hosts(4, 2, [&](const std::shared_ptr<Group> &group) {
+      const Outcome expected = train(group, model, in_stage(1));
+      EXPECT_EQ(differing(expected, train(group, by_rows, in_stage(2))), 0);
+      Manner small = in_stage(2);
+      small.bucket_nbytes = 1024;
+      small.overlap = true;
+      EXPECT_EQ(differing(train(group, coded, in_stage(1)), train(group, coded, small)), 0);
+    });
+  }
+}
+
+/// Ranks 0 and 2 hold one half of a model, 1 and 3 the other; a tensor that both have stays the same on all.
+TEST(GatherLimits, GoesWithModelGroups) {
+  run_world(4, [](const std::shared_ptr<Group> &world) {
+    std::shared_ptr<Group> data;
+    std::shared_ptr<Group> model;
+    const int64_t half = world->rank() % 2;
+    expect_ok(world->queue()->run(split(*world, half, world->rank(), &data)), "split");
+    expect_ok(world->queue()->run(split(*world, world->rank() / 2, world->rank(), &model)), "split");
+    Config config;
+    for (const auto &[key, value] : Keys{{ZERO_KEY_STAGE, 1}, {ZERO_KEY_GATHER_CODE, ZERO_CODE_I4}})
+      expect_ok(config.set_i64(key, value), "set");
+    expect_ok(config.set_f64(ZERO_KEY_LR, 0.01), "set");
+    std::shared_ptr<Optimizer> optimizer;
+    expect_ok(Optimizer::create(data, config, &optimizer), "create");
+    expect_ok(optimizer->set_model_group(model), "set_model_group");
+    Config options;
+    expect_ok(options.set_i64(ZERO_KEY_REPLICATED, 1), "set");
+    int64_t id = 0;
+    const Model both = gather_model(2, ZERO_CODE_I4);
+    for (const auto &[name, count] : {std::pair<const char *, int64_t>{"own", 500 + 300 * half}, {"both", 700}})
+      expect_ok(optimizer->add_param(name[0] == 'b' ? &options : nullptr, name, ZERO_DTYPE_F32, &count, 1, &id), "add_param");
+    expect_ok(optimizer->seal_queue()->run(optimizer->seal()), "seal");
+    expect_ok(run_task(*optimizer, optimizer->begin(ZERO_SOURCE_LOCAL)), "begin");
+    std::vector<float> values(700);
+    for (int64_t step = 0; step < 3; ++step) {
+      for (size_t k = 0; k < values.size(); ++k) values[k] = gradient_at(both, step, data->rank(), 1, static_cast<int64_t>(k));
+      expect_ok(optimizer->grad_ready(1, values.data(), 0, 700), "grad_ready");
+      expect_ok(optimizer->grad_ready(0, std::vector<float>(900, 1).data(), 0, 500 + 300 * half), "grad_ready");
+      expect_ok(run_task(*optimizer, optimizer->step(nullptr)), "step");
+    }
+    void *data_of_both = nullptr;
+    expect_ok(run_task(*optimizer, optimizer->param_acquire(1, nullptr, 0, &data_of_both)), "param_acquire");
+    std::vector<float> first(static_cast<float *>(data_of_both), static_cast<float *>(data_of_both) + 700);
+    expect_ok(optimizer->param_release(1), "param_release");
+    const std::vector<float> mine = first;
+    expect_ok(world->queue()->run(broadcast(*world, first.data(), 700, DType::f32, 0)), "broadcast");
+    EXPECT_EQ(differing(mine, first), 0);
+    EXPECT_NE(encode(mine, DType::f32), encode(std::vector<float>(700, 0), DType::f32));
+  });
 }
 
 /// Begin makes masters and parameters equal: both become the parameter, or what was written into the master.
@@ -227,8 +299,6 @@ TEST(GatherLimits, ParametersOfAGatherThatALostRankCutShortAreRefused) {
     }
   });
 }
-
-using Keys = std::vector<std::pair<int32_t, int64_t>>;
 
 TEST(GatherLimits, WhatCannotGoTogetherIsRefusedByName) {
   run_world(2, [](const std::shared_ptr<Group> &group) {
