@@ -102,6 +102,9 @@ ZERO_BLOCKING(zero_server_leave)
 %include <zero/request.h>
 %include <zero/group.h>
 %include <zero/buffer.h>
+#if defined(SWIGPYTHON)
+ZERO_STREAMS
+#endif
 %include <zero/optimizer.h>
 %include <zero/replicas.h>
 %include <zero/stop.h>

@@ -207,6 +207,16 @@ static int take_elements(PyObject *object, int writable, Py_buffer *view) {
   return 0;
 }
 
+/* As take_elements. Memory of a device is a tuple of its address and how many elements lie there, which libzero.device makes and checks. */
+static int take_tensor(PyObject *object, int writable, Py_buffer *view) {
+  unsigned long long address;
+  if (!PyTuple_Check(object)) return take_elements(object, writable, view);
+  if (!PyArg_ParseTuple(object, "Kn", &address, &view->len)) return 0;
+  view->buf = (void *)(uintptr_t)address;
+  view->itemsize = 1;
+  return 1;
+}
+
 static int64_t element_count(const Py_buffer *view) { return view->itemsize > 0 ? view->len / view->itemsize : 0; }
 
 /* The memory of a struct of generated.py. */
@@ -254,8 +264,14 @@ static int take_struct(PyObject *object, size_t nbytes, Py_buffer *view) {
 %typemap(in, numinputs=0) void **out_data (void *value = NULL) "$1 = &value;"
 %typemap(argout) void **out_data "$result = SWIG_Python_AppendOutput($result, PyLong_FromVoidPtr(*$1));"
 
-/* Host groups take no stream. */
+/* Groups and buffers take no stream. Optimizers do: ZERO_STREAMS stands before their headers. A stream is an address, 0 the default one. */
 %typemap(in, numinputs=0) void *stream "$1 = NULL;"
+%define ZERO_STREAMS
+%typemap(in, numinputs=1) void *stream {
+  $1 = PyLong_AsVoidPtr($input);
+  if ($1 == NULL && PyErr_Occurred()) SWIG_fail;
+}
+%enddef
 
 %define ZERO_HANDLE(type)
 %typemap(in) type * "if (!take_handle($input, \"$*1_ltype\", (void **)&$1)) SWIG_fail;"
@@ -302,19 +318,19 @@ ZERO_STRUCT(zero_server_result)
 %typemap(freearg) (zero_checkpoint_result *out_result, zero_request **out) "PyBuffer_Release(&view$argnum);"
 
 /* Arrays: their own length, in their own elements. */
-%define ZERO_ARRAY(pointer, length, writable)
+%define ZERO_ARRAY(pointer, length, take, writable)
 %typemap(in) (pointer, length) (Py_buffer view = no_buffer) {
-  if (!take_elements($input, writable, &view)) SWIG_fail;
+  if (!take($input, writable, &view)) SWIG_fail;
   $1 = view.buf;
   $2 = element_count(&view);
 }
 %typemap(freearg) (pointer, length) "PyBuffer_Release(&view$argnum);"
 %enddef
-ZERO_ARRAY(const void *send, int64_t send_count, 0)
-ZERO_ARRAY(void *recv, int64_t recv_count, 1)
-ZERO_ARRAY(const void *data, int64_t count, 0)
-ZERO_ARRAY(void *data, int64_t count, 1)
-ZERO_ARRAY(void *dst, int64_t dst_count, 1)
+ZERO_ARRAY(const void *send, int64_t send_count, take_elements, 0)
+ZERO_ARRAY(void *recv, int64_t recv_count, take_elements, 1)
+ZERO_ARRAY(const void *data, int64_t count, take_elements, 0)
+ZERO_ARRAY(void *data, int64_t count, take_elements, 1)
+ZERO_ARRAY(void *dst, int64_t dst_count, take_tensor, 1)
 
 /* Memory that stays with libzero: who gives it keeps the array. Its shape says how much it is. */
 %typemap(in) void *data (Py_buffer view = no_buffer) {
@@ -325,7 +341,7 @@ ZERO_ARRAY(void *dst, int64_t dst_count, 1)
 
 /* A gradient's range stands apart from it: None means memory that was acquired. */
 %typemap(in) const void *grad (Py_buffer view = no_buffer) {
-  if (!take_elements($input, 0, &view)) SWIG_fail;
+  if (!take_tensor($input, 0, &view)) SWIG_fail;
   $1 = view.buf;
 }
 %typemap(freearg) const void *grad "PyBuffer_Release(&view$argnum);"

@@ -8,6 +8,7 @@ from .bfloat16 import from_bf16, to_bf16
 from .buffer import Buffer, Shard
 from .checkpoint import Checkpoint
 from .config import Config, bounds
+from .device import DeviceArray
 from .elements import as_bf16, dtype_nbytes, numpy_dtype
 from .error import Error
 from .generated import (
@@ -71,6 +72,7 @@ __all__ = [
     "CheckpointResult",
     "Code",
     "Config",
+    "DeviceArray",
     "Divisor",
     "Dtype",
     "Error",

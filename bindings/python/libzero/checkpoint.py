@@ -17,10 +17,15 @@ from .saving import Saving
 from .structure import prepared
 
 
+# Of optimizers on devices: the default one.
+_STREAM = 0
+
+
 class Checkpoint(Owner):
     """Things that are saved and loaded together. All ranks add the same in the same order.
 
-    save(), load() and export() are collectives between steps. zero/checkpoint.h says what they promise.
+    save(), load() and export() are collectives between steps. Of optimizers on devices they use the default stream.
+    zero/checkpoint.h says what they promise.
     """
 
     def __init__(self, group: Group, config: Config | None = None):
@@ -56,7 +61,7 @@ class Checkpoint(Owner):
     def save(self, folder: str | os.PathLike) -> CheckpointResult:
         """Saves everything into a folder of its own inside `folder`, which must exist."""
         result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
-        zero.zero_checkpoint_save(self.native, os.fspath(folder), result)
+        zero.zero_checkpoint_save(self.native, os.fspath(folder), _STREAM, result)
         return result
 
     def save_async(self, folder: str | os.PathLike) -> Saving:
@@ -65,12 +70,12 @@ class Checkpoint(Owner):
         Key.CHECKPOINT_SNAPSHOT says what is copied. Later saves and loads of the run wait until this one has ended.
         """
         result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
-        return Saving(zero.zero_checkpoint_save_async(self.native, os.fspath(folder), result), result)
+        return Saving(zero.zero_checkpoint_save_async(self.native, os.fspath(folder), _STREAM, result), result)
 
     def load(self, folder: str | os.PathLike, part: Part | int | str = Part.ALL) -> CheckpointResult:
         """Loads the newest valid save in `folder`, or the save that `folder` is. With Part.PARAMS it may name plain safetensors."""
         result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
-        zero.zero_checkpoint_load(self.native, os.fspath(folder), number(Part, part), result)
+        zero.zero_checkpoint_load(self.native, os.fspath(folder), number(Part, part), _STREAM, result)
         return result
 
     def export(self, path: str | os.PathLike, dtype=None) -> CheckpointResult:
@@ -80,7 +85,7 @@ class Checkpoint(Owner):
         """
         result = prepared(CheckpointResult, zero.zero_checkpoint_result_init)
         kind = Export.AS_KEPT if dtype is None else elements.dtype_of(dtype)
-        zero.zero_checkpoint_export(self.native, os.fspath(path), kind, result)
+        zero.zero_checkpoint_export(self.native, os.fspath(path), kind, _STREAM, result)
         return result
 
     def skipped(self) -> list[str]:

@@ -8,8 +8,7 @@ import operator
 import numpy as np
 
 from .elements import dtype_of
-from .error import Error
-from .generated import Key, KeyBounds, Status, Tier
+from .generated import Key, KeyBounds
 from .handle import Owner
 from .library import zero
 from .names import number
@@ -43,18 +42,18 @@ class Config(Owner):
 
     def set(self, key: Key | int | str, value: int | float | str) -> None:
         """Sets a key. An int may stand for a float, and a type of NumPy, torch or ml_dtypes for a Dtype."""
-        key = number(Key, key)
+        key = operator.index(number(Key, key))
         if isinstance(value, (type, np.dtype)) or str(value).startswith("torch."):
             value = dtype_of(value) if key in _DTYPES else value
         if isinstance(value, str):
-            zero.zero_config_set_str(self.native, key, value)
+            call = zero.zero_config_set_str
         elif isinstance(value, numbers.Integral) and bounds(key).type != _F64:
-            _check_tier(key, value)
-            zero.zero_config_set_i64(self.native, key, value)
+            call = zero.zero_config_set_i64
         elif isinstance(value, numbers.Real):
-            zero.zero_config_set_f64(self.native, key, value)
+            call = zero.zero_config_set_f64
         else:
             raise TypeError(f"a value is an int, a float or a str, not {type(value).__name__}")
+        call(self.native, key, value)
         self._values[key] = value
 
     def get(self, key: Key | int | str, default=None):
@@ -63,17 +62,3 @@ class Config(Owner):
 
     def _described(self) -> str:
         return ", ".join(f"{Key(key).name.lower()}={value!r}" for key, value in self._values.items())
-
-
-def _check_tier(key: int, value: int) -> None:
-    """Refuses tiers whose addresses would become arrays of memory that Python cannot read.
-
-    A value that never gets into a config cannot get into an optimizer either; libzero would not tell what a config holds.
-    """
-    if operator.index(key) == Key.TIER and operator.index(value) != Tier.HOST:
-        raise Error(
-            Status.E_UNSUPPORTED,
-            "ZERO_E_UNSUPPORTED",
-            f"ZERO_KEY_TIER is {operator.index(value):d}, but memory of a device cannot be given out as an array: "
-            f"leave it ZERO_TIER_HOST ({Tier.HOST:d}), or call libzero from C",
-        )

@@ -1,4 +1,4 @@
-"""Tensors of other packages, without a copy, by DLPack: torch, JAX and whatever else has __dlpack__. On the host alone.
+"""Tensors of other packages, without a copy, by DLPack: torch, JAX and whatever else has __dlpack__. On the host; device.py knows devices.
 
 The structs are those of dlpack.h; kinds with names that NumPy does not have are those of elements.py.
 """
@@ -54,21 +54,13 @@ _name.restype = ctypes.c_char_p
 _name.argtypes = [ctypes.py_object]
 
 
-class Memory:
-    """What NumPy makes an array of. The array refers to it, and so keeps `owner`, whose memory this is."""
+class Lender:
+    """Memory that other packages may take."""
 
-    __slots__ = ("owner", "_exports", "__array_interface__", "__weakref__")
+    __slots__ = ("_exports", "__weakref__")
 
-    def __init__(self, owner: object, address: int, shape: tuple, strides: tuple | None, kind: np.dtype, writable: bool):
-        self.owner = owner
+    def __init__(self):
         self._exports = []
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": shape,
-            "strides": strides,
-            "typestr": kind.str,
-            "data": (address, not writable),
-        }
 
     def exported(self, memory: Memory) -> None:
         """Remembers memory that another package takes of this one."""
@@ -80,8 +72,25 @@ class Memory:
         return any(known() is not None for known in self._exports)
 
 
-def memory_of(array: np.ndarray) -> Memory | None:
-    """What an array over memory of the library was made of; None for one without elements."""
+class Memory(Lender):
+    """What NumPy makes an array of. The array refers to it, and so keeps `owner`, whose memory this is."""
+
+    __slots__ = ("owner", "__array_interface__")
+
+    def __init__(self, owner: object, address: int, shape: tuple, strides: tuple | None, kind: np.dtype, writable: bool):
+        super().__init__()
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "strides": strides,
+            "typestr": kind.str,
+            "data": (address, not writable),
+        }
+
+
+def memory_of(array) -> Lender | None:
+    """What an array over memory of the library was made of, and memory of a device itself; None for an array without elements."""
     while isinstance(array, np.ndarray):
         array = array.base
     return array
@@ -89,11 +98,11 @@ def memory_of(array: np.ndarray) -> Memory | None:
 
 def from_dlpack(source, kinds: dict) -> np.ndarray:
     """An array over the tensor's memory. `kinds`: NumPy's type by DLPack's code and bits, where it is none of the usual ones."""
-    given = f"{type(source).__module__}.{type(source).__qualname__}"
+    given = type_name(source)
     if source.__dlpack_device__()[0] not in _HOST:
-        raise TypeError(f"the {given} lies on a device, but this package reaches memory of the host alone; give a copy on the host")
+        raise TypeError(f"the {given} lies on a device, but this call takes memory of the host; give a copy on the host")
     # A capsule that nobody has consumed gives its tensor back when it ends.
-    capsule, tensor, writable = _opened(source)
+    capsule, tensor, writable = opened(source)
     kind = kinds.get((tensor.code, tensor.bits))
     if kind is None and tensor.code in _TYPES and tensor.bits % 8 == 0:
         kind = np.dtype(f"{_TYPES[tensor.code]}{tensor.bits // 8}")
@@ -109,15 +118,32 @@ def from_dlpack(source, kinds: dict) -> np.ndarray:
     return np.asarray(Memory(capsule, tensor.data + tensor.byte_offset, shape, strides, kind, writable)).view(kind)
 
 
-def _opened(source):
-    """The capsule, its tensor, and whether that may be written to."""
+def type_name(source) -> str:
+    """How errors name what was given."""
+    return f"{type(source).__module__}.{type(source).__qualname__}"
+
+
+def opened(source, **stream: int):
+    """The capsule, its tensor, and whether that may be written to. `stream`: of a tensor on a device, where the work that uses it goes."""
     try:
-        capsule = source.__dlpack__(max_version=(1, 0))
+        capsule = source.__dlpack__(max_version=(1, 0), **stream)
     except TypeError:
-        capsule = source.__dlpack__()
+        capsule = source.__dlpack__(**stream)
     name = _name(capsule)
     struct = (_Versioned if name == b"dltensor_versioned" else _Managed).from_address(_pointer(capsule, name))
     return capsule, struct.tensor, not (name == b"dltensor_versioned" and struct.flags & _READ_ONLY)
+
+
+def capsule_of(lender: Lender | None, memory: Memory, kind: np.dtype, device: tuple = (1, 0)) -> object:
+    """The capsule of memory that another package takes of `lender`. NumPy makes it, of an array that nobody reads."""
+    capsule = np.asarray(memory).__dlpack__()
+    if lender is not None:
+        lender.exported(memory)
+    tensor = _Managed.from_address(_pointer(capsule, b"dltensor")).tensor
+    tensor.device_type, tensor.device_id = device
+    if kind.metadata and kind.metadata.get("libzero") == "BF16":
+        tensor.code = _BFLOAT
+    return capsule
 
 
 class Lent(np.ndarray):
@@ -131,11 +157,6 @@ class Lent(np.ndarray):
             raise BufferError("memory of the library lies on the host, and is not moved to a device")
         if copy:
             return self.copy().__dlpack__()
-        exported = Memory(self, self.ctypes.data, self.shape, self.strides, self.dtype, True)
-        capsule = np.asarray(exported).__dlpack__()
         memory = memory_of(self)
-        if isinstance(memory, Memory):
-            memory.exported(exported)
-        if self.dtype.metadata and self.dtype.metadata.get("libzero") == "BF16":
-            _Managed.from_address(_pointer(capsule, b"dltensor")).tensor.code = _BFLOAT
-        return capsule
+        exported = Memory(self, self.ctypes.data, self.shape, self.strides, self.dtype, True)
+        return capsule_of(memory if isinstance(memory, Memory) else None, exported, self.dtype)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from . import elements
+from . import device, elements
 from .config import Config
+from .device import DeviceArray, Place
 from .dlpack import memory_of
 from .error import REFUSED, Error
 from .generated import (
@@ -28,6 +30,7 @@ from .generated import (
     StepResult,
     StepStats,
     Sync,
+    Tier,
     TrafficStats,
     VerifyResult,
 )
@@ -46,11 +49,19 @@ _SCALES = (Slot.PARAM_SCALE, Slot.FIRST_SCALE, Slot.SECOND_SCALE)
 _ELEMENTS_PER_SCALE = 256
 
 
+def _native(data: np.ndarray | DeviceArray | None) -> np.ndarray | tuple | None:
+    """Memory as native calls take it."""
+    return data.native if isinstance(data, DeviceArray) else data
+
+
 class Optimizer(Owner):
     """Life: add_param() ..., seal(), first values, begin(); then for each step parameters, gradients, step().
 
     Parameters and module buffers are named by the numbers that adding them returns. Arrays that the optimizer hands out lie in its memory
     and have the shape and type of their parameter. zero/optimizer.h says which calls are collectives, and what each means.
+
+    With Key.DEVICE, gradients and `dst` may lie on that CUDA device: a DeviceArray, or a tensor of another package with DLPack. With
+    Tier.DEVICE parameters, gradients and views are DeviceArrays; module buffers, read() and write() stay on the host.
     """
 
     def __init__(self, group: Group, config: Config | None = None):
@@ -61,6 +72,22 @@ class Optimizer(Owner):
         self._acquired = {}  # by holder: the caller's arrays that stand for parameters until they are released, None for the library's
         self._lent = {}  # by holder: of what the library's memory that stands for it now was made
         self._begun = False
+        self._device = config.get(Key.DEVICE, -1) if config is not None else -1
+        self._lends_device = config is not None and config.get(Key.TIER, Tier.HOST) == Tier.DEVICE
+        self._stream = 0
+
+    @property
+    def stream(self) -> int:
+        """The stream of the device (a cudaStream_t as an integer) that calls are made with from now on; 0: its default stream.
+
+        Memory of the device is read and written after all work that the stream was given before a call. What it is given after a call sees
+        the results. A stream exists for as long as a parameter that was acquired with it is held.
+        """
+        return self._stream
+
+    @stream.setter
+    def stream(self, stream: int) -> None:
+        self._stream = operator.index(stream)
 
     def _described(self) -> str:
         names = ", ".join(param.name for param in self.params)
@@ -126,26 +153,28 @@ class Optimizer(Owner):
 
     def sync_module_buffers(self) -> None:
         """Brings all module buffers in line by their rules."""
-        zero.zero_optimizer_sync_module_buffers(self.native)
+        zero.zero_optimizer_sync_module_buffers(self.native, self._stream)
 
-    def param_acquire(self, param: int, dst=None) -> np.ndarray:
+    def param_acquire(self, param: int, dst=None) -> np.ndarray | DeviceArray:
         """The whole parameter, until param_release(); after that the array must not be used. `dst` is filled instead when given.
 
         Writable before begin(), read-only afterwards.
         """
         known = self._known(param)
         if dst is not None:
-            dst = elements.shaped(elements.typed(dst, known.dtype, known.name), known.shape, known.name)
+            dst = self._of_tensor(dst, known.dtype, known.shape, known.name)
+            if isinstance(dst, DeviceArray) and not dst.writable:
+                raise BufferError("the memory is read-only, but the call writes to it")
         acquired = self._acquired.setdefault(known.holder, [])
         acquired.append(dst)
         try:
-            address = zero.zero_optimizer_param_acquire(self.native, param, dst)
+            address = zero.zero_optimizer_param_acquire(self.native, param, _native(dst), self._stream)
         except REFUSED:
             acquired.pop()
             raise
         if dst is not None:
             return dst
-        lent = lent_array(self._handle, address, known.shape, known.kind, not self._begun)
+        lent = self._lend(address, known.shape, known.dtype, not self._begun)
         if known.count:
             self._lent.setdefault(known.holder, []).append(weakref.ref(memory_of(lent)))
         return lent
@@ -168,7 +197,7 @@ class Optimizer(Owner):
             self._lent.pop(holder, None)
 
     @contextlib.contextmanager
-    def param(self, param: int) -> Iterator[np.ndarray]:
+    def param(self, param: int) -> Iterator[np.ndarray | DeviceArray]:
         """The whole parameter during a `with` block."""
         data = self.param_acquire(param)
         try:
@@ -176,17 +205,19 @@ class Optimizer(Owner):
         finally:
             self.param_release(param)
 
-    def grad_acquire(self, param: int) -> tuple[np.ndarray, bool]:
+    def grad_acquire(self, param: int) -> tuple[np.ndarray | DeviceArray, bool]:
         """Memory for the parameter's gradient until it was given to grad_ready(), and whether to add to it instead of overwriting it.
 
         Acquired again before that, it says True also when nothing was written.
         """
         known = self._known(param)
-        address, accumulate = zero.zero_optimizer_grad_acquire(self.native, param)
-        return lent_array(self._handle, address, known.shape, known.grad_kind, writable=True), bool(accumulate)
+        address, accumulate = zero.zero_optimizer_grad_acquire(self.native, param, self._stream)
+        return self._lend(address, known.shape, known.grad_dtype, writable=True), bool(accumulate)
 
     def grad_ready(self, param: int, grad=None, offset: int = 0, count: int | None = None) -> None:
         """Says that elements of the gradient are final: those of `grad`, which are copied, or of acquired memory when it is None.
+
+        With Tier.DEVICE, memory of the device may be read until what the stream was given so far has ended: it stays until then.
 
         `count` is for acquired memory: elements from `offset` on, all by default.
         """
@@ -198,7 +229,7 @@ class Optimizer(Owner):
             count = grad.size
         elif count is None:
             count = known.count - offset
-        zero.zero_optimizer_grad_ready(self.native, param, grad, offset, count)
+        zero.zero_optimizer_grad_ready(self.native, param, _native(grad), offset, count, self._stream)
 
     def grad_ready_rows(self, param: int, rows, values) -> None:
         """Gives the whole gradient by rows, of a parameter with Key.ROWS: `values` has one for each number in `rows`; others are zero.
@@ -211,7 +242,7 @@ class Optimizer(Owner):
         expected = numbers.size * math.prod(known.shape[1:])
         if values.size != expected:
             raise ValueError(f"values has {values.size} elements, but {numbers.size} rows of {known.name} have {expected}")
-        zero.zero_optimizer_grad_ready_rows(self.native, param, numbers, values, numbers.size)
+        zero.zero_optimizer_grad_ready_rows(self.native, param, numbers, values, numbers.size, self._stream)
 
     def gradients(self, grads: Mapping[int, object] | Sequence[int]) -> Gradients:
         """Gradients that become ready in one call, gradients.ready(), in each of many steps: by parameter its whole gradient.
@@ -227,24 +258,24 @@ class Optimizer(Owner):
 
     def micro_step(self, kind: MicroStep | int | str) -> None:
         """Begins a micro-step."""
-        zero.zero_optimizer_micro_step(self.native, number(MicroStep, kind))
+        zero.zero_optimizer_micro_step(self.native, number(MicroStep, kind), self._stream)
 
     def step(self) -> StepResult:
         """One step: reduces gradients, votes, applies, gathers."""
         result = prepared(StepResult, zero.zero_step_result_init)
-        zero.zero_optimizer_step(self.native, result)
+        zero.zero_optimizer_step(self.native, self._stream, result)
         return result
 
     def sync(self) -> StepResult:
         """Brings replicas together, before a save or an evaluation; nothing where they are together already."""
         result = prepared(StepResult, zero.zero_step_result_init)
-        zero.zero_optimizer_sync(self.native, result)
+        zero.zero_optimizer_sync(self.native, self._stream, result)
         return result
 
     def reduce(self) -> StepResult:
         """The first part of a step: sums gradients and votes."""
         result = prepared(StepResult, zero.zero_step_result_init)
-        zero.zero_optimizer_reduce(self.native, result)
+        zero.zero_optimizer_reduce(self.native, self._stream, result)
         return result
 
     def request_stop(self, reason: int) -> None:
@@ -253,25 +284,25 @@ class Optimizer(Owner):
 
     def save(self, folder: str | os.PathLike) -> None:
         """Saves the optimizer with all that belongs to it into a folder of its own inside `folder`, which must exist."""
-        zero.zero_optimizer_save(self.native, os.fspath(folder))
+        zero.zero_optimizer_save(self.native, os.fspath(folder), self._stream)
 
     def save_async(self, folder: str | os.PathLike) -> Saving:
         """Begins save() and returns once this rank has a copy of what it saves; steps may follow at once."""
-        return Saving(zero.zero_optimizer_save_async(self.native, os.fspath(folder)))
+        return Saving(zero.zero_optimizer_save_async(self.native, os.fspath(folder), self._stream))
 
     def resume(self, folder: str | os.PathLike) -> bool:
         """Loads the newest valid save in `folder`, instead of begin(); False where there is none."""
-        found = zero.zero_optimizer_resume(self.native, os.fspath(folder)) != 0
+        found = zero.zero_optimizer_resume(self.native, os.fspath(folder), self._stream) != 0
         self._begun = self._begun or found
         return found
 
     def apply(self) -> None:
         """The second part: updates this rank's shard, in stage 0 everything. Algorithm "custom" updates views() instead."""
-        zero.zero_optimizer_apply(self.native)
+        zero.zero_optimizer_apply(self.native, self._stream)
 
     def gather(self) -> None:
         """The last part: makes new parameters visible and ends the step."""
-        zero.zero_optimizer_gather(self.native)
+        zero.zero_optimizer_gather(self.native, self._stream)
 
     def view_count(self) -> int:
         """The number of pieces that this rank updates."""
@@ -285,8 +316,8 @@ class Optimizer(Owner):
             count = math.ceil(count / _ELEMENTS_PER_SCALE)
         elif slot == Slot.UPDATE_COUNT:
             count = 1
-        kind = elements.numpy_dtype(self._slot_dtype(param, slot))
-        return View(param, offset, lent_array(self._handle, address, (count,), kind, writable=slot != Slot.UPDATE_COUNT))
+        dtype = self._slot_dtype(param, slot)
+        return View(param, offset, self._lend(address, (count,), dtype, writable=slot != Slot.UPDATE_COUNT))
 
     def views(self, slot: Slot | int | str) -> list[View]:
         """All pieces in one slot; the same order in every slot."""
@@ -317,18 +348,18 @@ class Optimizer(Owner):
         """Fills `out` with entries of a slot, whoever holds them. A rank that wants none gives None."""
         slot = number(Slot, slot)
         out = self._of_slot(param, slot, out)
-        zero.zero_optimizer_read(self.native, param, slot, offset, out)
+        zero.zero_optimizer_read(self.native, param, slot, offset, out, self._stream)
         return out
 
     def write(self, param: int, data=None, slot: Slot | int | str = Slot.PARAM, offset: int = 0) -> None:
         """Writes entries of a slot, whoever holds them. A rank that has none gives None."""
         slot = number(Slot, slot)
-        zero.zero_optimizer_write(self.native, param, slot, offset, self._of_slot(param, slot, data))
+        zero.zero_optimizer_write(self.native, param, slot, offset, self._of_slot(param, slot, data), self._stream)
 
     def verify(self) -> VerifyResult:
         """Tells whether memory holds what libzero wrote."""
         result = prepared(VerifyResult, zero.zero_verify_result_init)
-        zero.zero_optimizer_verify(self.native, result)
+        zero.zero_optimizer_verify(self.native, self._stream, result)
         return result
 
     def memory(self, category: Memory | int | str = Memory.TOTAL) -> MemoryStats:
@@ -366,18 +397,30 @@ class Optimizer(Owner):
             raise Error(Status.E_STATE, "ZERO_E_STATE", text)
         return known
 
-    def _of_gradient(self, known: Param, grad) -> np.ndarray:
-        what = "the gradient of", known.name
-        return elements.shaped(elements.typed(grad, known.grad_dtype, *what), known.shape, *what)
+    def _lend(self, address: int, shape: tuple, dtype: Dtype, writable: bool) -> np.ndarray | DeviceArray:
+        """Memory of the library where its tier has it."""
+        if self._lends_device:
+            return DeviceArray(address, shape, dtype, self._device, stream=self._stream, owner=self._handle, writable=writable)
+        return lent_array(self._handle, address, shape, elements.numpy_dtype(dtype), writable)
 
-    def _whole_gradient(self, param: int, grad) -> np.ndarray | None:
+    def _of_tensor(self, data, dtype: Dtype, shape: tuple, *what: str) -> np.ndarray | DeviceArray:
+        """Memory of the caller, of the host or the device, that stands for elements of a tensor."""
+        there = device.device_array(data, self._stream)
+        if there is not None:
+            return device.checked(there, Place(self._device, self._stream), dtype, shape, *what)
+        return elements.shaped(elements.typed(data, dtype, *what), shape, *what)
+
+    def _of_gradient(self, known: Param, grad) -> np.ndarray | DeviceArray:
+        return self._of_tensor(grad, known.grad_dtype, known.shape, "the gradient of", known.name)
+
+    def _whole_gradient(self, param: int, grad) -> np.ndarray | DeviceArray | None:
         known = self._known(param)
         if grad is None:
             return None
         grad = self._of_gradient(known, grad)
         if grad.size != known.count:
             raise ValueError(f"the array has {grad.size} elements, but the gradient of {known.name} has {known.count}")
-        return elements.in_place(grad)
+        return grad if isinstance(grad, DeviceArray) else elements.in_place(grad)
 
     def _slot_dtype(self, param: int, slot: int) -> Dtype | None:
         """The type of a slot's entries; None for a slot that is not kept, which libzero refuses."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import elements
 from .config import Config
+from .device import DeviceArray
 from .generated import Dtype, Key, Slot
 
 
@@ -45,7 +46,7 @@ class View(NamedTuple):
 
     param: int
     offset: int  # its first element within the parameter
-    data: np.ndarray
+    data: np.ndarray | DeviceArray
 
 
 class Params:

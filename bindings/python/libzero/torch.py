@@ -21,7 +21,7 @@ from . import torch_units
 from .checkpoint import Checkpoint
 from .config import Config
 from .error import Error
-from .generated import Dtype, Key, MicroStep, Slot, Source, Status, Unfilled
+from .generated import Dtype, Key, MicroStep, Slot, Source, Status, Tier, Unfilled
 from .group import Group
 from .handle import Owner
 from .optimizer import Optimizer
@@ -82,6 +82,8 @@ class ShardedOptimizer(torch.optim.Optimizer):
         self._streamed = stage == 3 or bool(keys.get("param_dtype"))
         keys = {"unfilled": Unfilled.UNTOUCHED, "grad_norm": 1, **keys, **_hyper_keys(defaults)}
         self._has_norm = bool(keys["grad_norm"])
+        if keys.get("tier", Tier.HOST) != Tier.HOST:
+            raise ValueError("tier is for memory of a device, but parameters of a module lie on the host here; use libzero.Optimizer")
         optimizer = Optimizer(self.group, Config(stage=stage, algorithm=algorithm, **keys))
         for param_group in self.param_groups:
             algorithm_of = {"algorithm": param_group["algorithm"]} if "algorithm" in param_group else {}

@@ -236,44 +236,44 @@ def zero_optimizer_init_param(optimizer, id, initialiser, a, b, seed):
 def zero_optimizer_module_buffer(optimizer, id):
     return _zero.zero_optimizer_module_buffer(optimizer, id)
 
-def zero_optimizer_sync_module_buffers(optimizer):
-    return _zero.zero_optimizer_sync_module_buffers(optimizer)
+def zero_optimizer_sync_module_buffers(optimizer, stream):
+    return _zero.zero_optimizer_sync_module_buffers(optimizer, stream)
 
-def zero_optimizer_param_acquire(optimizer, id, dst):
-    return _zero.zero_optimizer_param_acquire(optimizer, id, dst)
+def zero_optimizer_param_acquire(optimizer, id, dst, stream):
+    return _zero.zero_optimizer_param_acquire(optimizer, id, dst, stream)
 
 def zero_optimizer_param_release(optimizer, id):
     return _zero.zero_optimizer_param_release(optimizer, id)
 
-def zero_optimizer_grad_acquire(optimizer, id):
-    return _zero.zero_optimizer_grad_acquire(optimizer, id)
+def zero_optimizer_grad_acquire(optimizer, id, stream):
+    return _zero.zero_optimizer_grad_acquire(optimizer, id, stream)
 
-def zero_optimizer_grad_ready(optimizer, id, grad, offset, count):
-    return _zero.zero_optimizer_grad_ready(optimizer, id, grad, offset, count)
+def zero_optimizer_grad_ready(optimizer, id, grad, offset, count, stream):
+    return _zero.zero_optimizer_grad_ready(optimizer, id, grad, offset, count, stream)
 
-def zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count):
-    return _zero.zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count)
+def zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count, stream):
+    return _zero.zero_optimizer_grad_ready_rows(optimizer, id, rows, values, count, stream)
 
-def zero_optimizer_grads_ready(optimizer, ids):
-    return _zero.zero_optimizer_grads_ready(optimizer, ids)
+def zero_optimizer_grads_ready(optimizer, ids, stream):
+    return _zero.zero_optimizer_grads_ready(optimizer, ids, stream)
 
 def zero_optimizer_set_weight(optimizer, weight):
     return _zero.zero_optimizer_set_weight(optimizer, weight)
 
-def zero_optimizer_micro_step(optimizer, kind):
-    return _zero.zero_optimizer_micro_step(optimizer, kind)
+def zero_optimizer_micro_step(optimizer, kind, stream):
+    return _zero.zero_optimizer_micro_step(optimizer, kind, stream)
 
-def zero_optimizer_step(optimizer, out_result):
-    return _zero.zero_optimizer_step(optimizer, out_result)
+def zero_optimizer_step(optimizer, stream, out_result):
+    return _zero.zero_optimizer_step(optimizer, stream, out_result)
 
-def zero_optimizer_reduce(optimizer, out_result):
-    return _zero.zero_optimizer_reduce(optimizer, out_result)
+def zero_optimizer_reduce(optimizer, stream, out_result):
+    return _zero.zero_optimizer_reduce(optimizer, stream, out_result)
 
-def zero_optimizer_apply(optimizer):
-    return _zero.zero_optimizer_apply(optimizer)
+def zero_optimizer_apply(optimizer, stream):
+    return _zero.zero_optimizer_apply(optimizer, stream)
 
-def zero_optimizer_gather(optimizer):
-    return _zero.zero_optimizer_gather(optimizer)
+def zero_optimizer_gather(optimizer, stream):
+    return _zero.zero_optimizer_gather(optimizer, stream)
 
 def zero_optimizer_view_count(optimizer):
     return _zero.zero_optimizer_view_count(optimizer)
@@ -281,11 +281,11 @@ def zero_optimizer_view_count(optimizer):
 def zero_optimizer_view(optimizer, index, slot):
     return _zero.zero_optimizer_view(optimizer, index, slot)
 
-def zero_optimizer_verify(optimizer, out_result):
-    return _zero.zero_optimizer_verify(optimizer, out_result)
+def zero_optimizer_verify(optimizer, stream, out_result):
+    return _zero.zero_optimizer_verify(optimizer, stream, out_result)
 
-def zero_optimizer_sync(optimizer, out_result):
-    return _zero.zero_optimizer_sync(optimizer, out_result)
+def zero_optimizer_sync(optimizer, stream, out_result):
+    return _zero.zero_optimizer_sync(optimizer, stream, out_result)
 
 def zero_optimizer_request_stop(optimizer, reason):
     return _zero.zero_optimizer_request_stop(optimizer, reason)
@@ -308,32 +308,32 @@ def zero_optimizer_slot_count(optimizer, id):
 def zero_optimizer_slot(optimizer, id, index):
     return _zero.zero_optimizer_slot(optimizer, id, index)
 
-def zero_optimizer_read(optimizer, id, slot, offset, data):
-    return _zero.zero_optimizer_read(optimizer, id, slot, offset, data)
+def zero_optimizer_read(optimizer, id, slot, offset, data, stream):
+    return _zero.zero_optimizer_read(optimizer, id, slot, offset, data, stream)
 
-def zero_optimizer_write(optimizer, id, slot, offset, data):
-    return _zero.zero_optimizer_write(optimizer, id, slot, offset, data)
+def zero_optimizer_write(optimizer, id, slot, offset, data, stream):
+    return _zero.zero_optimizer_write(optimizer, id, slot, offset, data, stream)
 
-def zero_optimizer_result(optimizer, out_result):
-    return _zero.zero_optimizer_result(optimizer, out_result)
+def zero_optimizer_result(optimizer, stream, out_result):
+    return _zero.zero_optimizer_result(optimizer, stream, out_result)
 
-def zero_optimizer_refresh(optimizer):
-    return _zero.zero_optimizer_refresh(optimizer)
+def zero_optimizer_refresh(optimizer, stream):
+    return _zero.zero_optimizer_refresh(optimizer, stream)
 
-def zero_optimizer_loss_scale_address(optimizer, out_address):
-    return _zero.zero_optimizer_loss_scale_address(optimizer, out_address)
+def zero_optimizer_loss_scale_address(optimizer, stream, out_address):
+    return _zero.zero_optimizer_loss_scale_address(optimizer, stream, out_address)
 
 def zero_checkpoint_result_init(out, struct_size):
     return _zero.zero_checkpoint_result_init(out, struct_size)
 
-def zero_optimizer_save(optimizer, folder):
-    return _zero.zero_optimizer_save(optimizer, folder)
+def zero_optimizer_save(optimizer, folder, stream):
+    return _zero.zero_optimizer_save(optimizer, folder, stream)
 
-def zero_optimizer_save_async(optimizer, folder):
-    return _zero.zero_optimizer_save_async(optimizer, folder)
+def zero_optimizer_save_async(optimizer, folder, stream):
+    return _zero.zero_optimizer_save_async(optimizer, folder, stream)
 
-def zero_optimizer_resume(optimizer, folder):
-    return _zero.zero_optimizer_resume(optimizer, folder)
+def zero_optimizer_resume(optimizer, folder, stream):
+    return _zero.zero_optimizer_resume(optimizer, folder, stream)
 
 def zero_checkpoint_create(group, config):
     return _zero.zero_checkpoint_create(group, config)
@@ -356,17 +356,17 @@ def zero_checkpoint_get_text(checkpoint, key, out):
 def zero_checkpoint_rename(checkpoint, in_file, here):
     return _zero.zero_checkpoint_rename(checkpoint, in_file, here)
 
-def zero_checkpoint_save(checkpoint, folder, out_result):
-    return _zero.zero_checkpoint_save(checkpoint, folder, out_result)
+def zero_checkpoint_save(checkpoint, folder, stream, out_result):
+    return _zero.zero_checkpoint_save(checkpoint, folder, stream, out_result)
 
-def zero_checkpoint_save_async(checkpoint, folder, out_result):
-    return _zero.zero_checkpoint_save_async(checkpoint, folder, out_result)
+def zero_checkpoint_save_async(checkpoint, folder, stream, out_result):
+    return _zero.zero_checkpoint_save_async(checkpoint, folder, stream, out_result)
 
-def zero_checkpoint_load(checkpoint, folder, part, out_result):
-    return _zero.zero_checkpoint_load(checkpoint, folder, part, out_result)
+def zero_checkpoint_load(checkpoint, folder, part, stream, out_result):
+    return _zero.zero_checkpoint_load(checkpoint, folder, part, stream, out_result)
 
-def zero_checkpoint_export(checkpoint, path, dtype, out_result):
-    return _zero.zero_checkpoint_export(checkpoint, path, dtype, out_result)
+def zero_checkpoint_export(checkpoint, path, dtype, stream, out_result):
+    return _zero.zero_checkpoint_export(checkpoint, path, dtype, stream, out_result)
 
 def zero_checkpoint_skipped(checkpoint, out):
     return _zero.zero_checkpoint_skipped(checkpoint, out)

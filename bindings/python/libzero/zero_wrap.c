@@ -3190,6 +3190,16 @@ static int take_elements(PyObject *object, int writable, Py_buffer *view) {
   return 0;
 }
 
+/* As take_elements. Memory of a device is a tuple of its address and how many elements lie there, which libzero.device makes and checks. */
+static int take_tensor(PyObject *object, int writable, Py_buffer *view) {
+  unsigned long long address;
+  if (!PyTuple_Check(object)) return take_elements(object, writable, view);
+  if (!PyArg_ParseTuple(object, "Kn", &address, &view->len)) return 0;
+  view->buf = (void *)(uintptr_t)address;
+  view->itemsize = 1;
+  return 1;
+}
+
 static int64_t element_count(const Py_buffer *view) { return view->itemsize > 0 ? view->len / view->itemsize : 0; }
 
 /* The memory of a struct of generated.py. */
@@ -5463,13 +5473,15 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_sync_module_buffers(PyObject *self, Py
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
-  PyObject *swig_obj[1] ;
+  PyObject *swig_obj[2] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_sync_module_buffers", 2, 2, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  {
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_sync_module_buffers(arg1,arg2);
@@ -5498,18 +5510,21 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_param_acquire(PyObject *self, PyObject
   void **arg6 = (void **) 0 ;
   Py_buffer view3 = no_buffer ;
   void *value6 = NULL ;
-  PyObject *swig_obj[3] ;
+  PyObject *swig_obj[4] ;
   int32_t result;
   
-  arg5 = NULL;
   arg6 = &value6;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_param_acquire", 3, 3, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_param_acquire", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
-    if (!take_elements(swig_obj[2], 1, &view3)) SWIG_fail;
+    if (!take_tensor(swig_obj[2], 1, &view3)) SWIG_fail;
     arg3 = view3.buf;
     arg4 = element_count(&view3);
+  }
+  {
+    arg5 = PyLong_AsVoidPtr(swig_obj[3]);
+    if (arg5 == NULL && PyErr_Occurred()) SWIG_fail;
   }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5569,15 +5584,18 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grad_acquire(PyObject *self, PyObject 
   int64_t *arg5 = (int64_t *) 0 ;
   void *value4 = NULL ;
   int64_t value5 = 0 ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg3 = NULL;
   arg4 = &value4;
   arg5 = &value5;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_acquire", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_acquire", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
+  {
+    arg3 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg3 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_grad_acquire(arg1,arg2,arg3,arg4,arg5);
@@ -5607,19 +5625,22 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grad_ready(PyObject *self, PyObject *a
   int64_t arg5 ;
   void *arg6 = (void *) 0 ;
   Py_buffer view3 = no_buffer ;
-  PyObject *swig_obj[5] ;
+  PyObject *swig_obj[6] ;
   int32_t result;
   
-  arg6 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_ready", 5, 5, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_ready", 6, 6, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
-    if (!take_elements(swig_obj[2], 0, &view3)) SWIG_fail;
+    if (!take_tensor(swig_obj[2], 0, &view3)) SWIG_fail;
     arg3 = view3.buf;
   }
   if (!take_i64(swig_obj[3], &arg4)) SWIG_fail;
   if (!take_i64(swig_obj[4], &arg5)) SWIG_fail;
+  {
+    arg6 = PyLong_AsVoidPtr(swig_obj[5]);
+    if (arg6 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_grad_ready(arg1,arg2,(void const *)arg3,arg4,arg5,arg6);
@@ -5650,11 +5671,10 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grad_ready_rows(PyObject *self, PyObje
   void *arg6 = (void *) 0 ;
   Py_buffer view3 = no_buffer ;
   Py_buffer view4 = no_buffer ;
-  PyObject *swig_obj[5] ;
+  PyObject *swig_obj[6] ;
   int32_t result;
   
-  arg6 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_ready_rows", 5, 5, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grad_ready_rows", 6, 6, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   {
@@ -5662,10 +5682,14 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grad_ready_rows(PyObject *self, PyObje
     arg3 = (int64_t *)view3.buf;
   }
   {
-    if (!take_elements(swig_obj[3], 0, &view4)) SWIG_fail;
+    if (!take_tensor(swig_obj[3], 0, &view4)) SWIG_fail;
     arg4 = view4.buf;
   }
   if (!take_i64(swig_obj[4], &arg5)) SWIG_fail;
+  {
+    arg6 = PyLong_AsVoidPtr(swig_obj[5]);
+    if (arg6 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_grad_ready_rows(arg1,arg2,(int64_t const *)arg3,(void const *)arg4,arg5,arg6);
@@ -5697,11 +5721,10 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grads_ready(PyObject *self, PyObject *
   void **arg4 = (void **) 0 ;
   void *arg5 = (void *) 0 ;
   Py_buffer view2 = no_buffer ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg5 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grads_ready", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_grads_ready", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
     if (!take_elements(swig_obj[1], 0, &view2)) SWIG_fail;
@@ -5712,6 +5735,10 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_grads_ready(PyObject *self, PyObject *
     arg3 = element_count(&view2) / 2;
     arg2 = (int64_t *)view2.buf;
     arg4 = (void **)((int64_t *)view2.buf + arg3);
+  }
+  {
+    arg5 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg5 == NULL && PyErr_Occurred()) SWIG_fail;
   }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -5770,13 +5797,16 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_micro_step(PyObject *self, PyObject *a
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg3 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_micro_step", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_micro_step", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i32(swig_obj[1], &arg2)) SWIG_fail;
+  {
+    arg3 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg3 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_micro_step(arg1,arg2,arg3);
@@ -5801,14 +5831,17 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_step(PyObject *self, PyObject *args) {
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
   Py_buffer view3 = no_buffer ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_step", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_step", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[2], sizeof(zero_step_result), &view3)) SWIG_fail;
     arg3 = (zero_step_result *)view3.buf;
   }
   {
@@ -5837,14 +5870,17 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_reduce(PyObject *self, PyObject *args)
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
   Py_buffer view3 = no_buffer ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_reduce", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_reduce", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[2], sizeof(zero_step_result), &view3)) SWIG_fail;
     arg3 = (zero_step_result *)view3.buf;
   }
   {
@@ -5871,13 +5907,15 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_apply(PyObject *self, PyObject *args) 
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
-  PyObject *swig_obj[1] ;
+  PyObject *swig_obj[2] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_apply", 2, 2, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  {
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_apply(arg1,arg2);
@@ -5900,13 +5938,15 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_gather(PyObject *self, PyObject *args)
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
-  PyObject *swig_obj[1] ;
+  PyObject *swig_obj[2] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_gather", 2, 2, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  {
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_gather(arg1,arg2);
@@ -6008,14 +6048,17 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_verify(PyObject *self, PyObject *args)
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
   Py_buffer view3 = no_buffer ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_verify", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_verify", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[1], sizeof(zero_verify_result), &view3)) SWIG_fail;
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[2], sizeof(zero_verify_result), &view3)) SWIG_fail;
     arg3 = (zero_verify_result *)view3.buf;
   }
   {
@@ -6044,14 +6087,17 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_sync(PyObject *self, PyObject *args) {
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
   Py_buffer view3 = no_buffer ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_sync", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_sync", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[2], sizeof(zero_step_result), &view3)) SWIG_fail;
     arg3 = (zero_step_result *)view3.buf;
   }
   {
@@ -6313,11 +6359,10 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_read(PyObject *self, PyObject *args) {
   int64_t arg6 ;
   void *arg7 = (void *) 0 ;
   Py_buffer view5 = no_buffer ;
-  PyObject *swig_obj[5] ;
+  PyObject *swig_obj[6] ;
   int32_t result;
   
-  arg7 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_read", 5, 5, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_read", 6, 6, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
@@ -6326,6 +6371,10 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_read(PyObject *self, PyObject *args) {
     if (!take_elements(swig_obj[4], 1, &view5)) SWIG_fail;
     arg5 = view5.buf;
     arg6 = element_count(&view5);
+  }
+  {
+    arg7 = PyLong_AsVoidPtr(swig_obj[5]);
+    if (arg7 == NULL && PyErr_Occurred()) SWIG_fail;
   }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -6357,11 +6406,10 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_write(PyObject *self, PyObject *args) 
   int64_t arg6 ;
   void *arg7 = (void *) 0 ;
   Py_buffer view5 = no_buffer ;
-  PyObject *swig_obj[5] ;
+  PyObject *swig_obj[6] ;
   int32_t result;
   
-  arg7 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_write", 5, 5, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_write", 6, 6, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_i64(swig_obj[1], &arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
@@ -6370,6 +6418,10 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_write(PyObject *self, PyObject *args) 
     if (!take_elements(swig_obj[4], 0, &view5)) SWIG_fail;
     arg5 = view5.buf;
     arg6 = element_count(&view5);
+  }
+  {
+    arg7 = PyLong_AsVoidPtr(swig_obj[5]);
+    if (arg7 == NULL && PyErr_Occurred()) SWIG_fail;
   }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
@@ -6397,14 +6449,17 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_result(PyObject *self, PyObject *args)
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
   Py_buffer view3 = no_buffer ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_result", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_result", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[1], sizeof(zero_step_result), &view3)) SWIG_fail;
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[2], sizeof(zero_step_result), &view3)) SWIG_fail;
     arg3 = (zero_step_result *)view3.buf;
   }
   {
@@ -6431,13 +6486,15 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_refresh(PyObject *self, PyObject *args
   PyObject *resultobj = 0;
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
-  PyObject *swig_obj[1] ;
+  PyObject *swig_obj[2] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!args) SWIG_fail;
-  swig_obj[0] = args;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_refresh", 2, 2, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
+  {
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_refresh(arg1,arg2);
@@ -6463,13 +6520,16 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_loss_scale_address(PyObject *self, PyO
   void **arg3 = (void **) 0 ;
   void *argp3 = 0 ;
   int res3 = 0 ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg2 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_loss_scale_address", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_loss_scale_address", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
-  res3 = SWIG_ConvertPtr(swig_obj[1], &argp3,SWIGTYPE_p_p_void, 0 |  0 );
+  {
+    arg2 = PyLong_AsVoidPtr(swig_obj[1]);
+    if (arg2 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  res3 = SWIG_ConvertPtr(swig_obj[2], &argp3,SWIGTYPE_p_p_void, 0 |  0 );
   if (!SWIG_IsOK(res3)) {
     SWIG_exception_fail(SWIG_ArgError(res3), "in method '" "zero_optimizer_loss_scale_address" "', argument " "3"" of type '" "void **""'"); 
   }
@@ -6531,13 +6591,16 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_save(PyObject *self, PyObject *args) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg3 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_save", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_save", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    arg3 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg3 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_save(arg1,(char const *)arg2,arg3);
@@ -6563,14 +6626,17 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_save_async(PyObject *self, PyObject *a
   void *arg3 = (void *) 0 ;
   zero_request **arg4 = (zero_request **) 0 ;
   zero_request *made4 = NULL ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg3 = NULL;
   arg4 = &made4;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_save_async", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_save_async", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    arg3 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg3 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_save_async(arg1,(char const *)arg2,arg3,arg4);
@@ -6599,14 +6665,17 @@ SWIGINTERN PyObject *_wrap_zero_optimizer_resume(PyObject *self, PyObject *args)
   void *arg3 = (void *) 0 ;
   int64_t *arg4 = (int64_t *) 0 ;
   int64_t value4 = 0 ;
-  PyObject *swig_obj[2] ;
+  PyObject *swig_obj[3] ;
   int32_t result;
   
-  arg3 = NULL;
   arg4 = &value4;
-  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_resume", 2, 2, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_optimizer_resume", 3, 3, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_optimizer", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
+  {
+    arg3 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg3 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
   {
     SWIG_PYTHON_THREAD_BEGIN_ALLOW;
     result = zero_optimizer_resume(arg1,(char const *)arg2,arg3,arg4);
@@ -6879,15 +6948,18 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_save(PyObject *self, PyObject *args) 
   void *arg3 = (void *) 0 ;
   zero_checkpoint_result *arg4 = (zero_checkpoint_result *) 0 ;
   Py_buffer view4 = no_buffer ;
-  PyObject *swig_obj[3] ;
+  PyObject *swig_obj[4] ;
   int32_t result;
   
-  arg3 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_save", 3, 3, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_save", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[2], sizeof(zero_checkpoint_result), &view4)) SWIG_fail;
+    arg3 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg3 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[3], sizeof(zero_checkpoint_result), &view4)) SWIG_fail;
     arg4 = (zero_checkpoint_result *)view4.buf;
   }
   {
@@ -6919,15 +6991,18 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_save_async(PyObject *self, PyObject *
   zero_request **arg5 = (zero_request **) 0 ;
   Py_buffer view4 = no_buffer ;
   zero_request *made4 = NULL ;
-  PyObject *swig_obj[3] ;
+  PyObject *swig_obj[4] ;
   int32_t result;
   
-  arg3 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_save_async", 3, 3, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_save_async", 4, 4, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[2], sizeof(zero_checkpoint_result), &view4)) SWIG_fail;
+    arg3 = PyLong_AsVoidPtr(swig_obj[2]);
+    if (arg3 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[3], sizeof(zero_checkpoint_result), &view4)) SWIG_fail;
     arg4 = (zero_checkpoint_result *)view4.buf;
     arg5 = &made4;
   }
@@ -6944,7 +7019,7 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_save_async(PyObject *self, PyObject *
     resultobj = SWIG_Py_Void();
   }
   {
-    resultobj = SWIG_Python_AppendOutput(resultobj, own_request(*arg5, swig_obj[2]));
+    resultobj = SWIG_Python_AppendOutput(resultobj, own_request(*arg5, swig_obj[3]));
   }
   PyBuffer_Release(&view4);
   return resultobj;
@@ -6962,16 +7037,19 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_load(PyObject *self, PyObject *args) 
   void *arg4 = (void *) 0 ;
   zero_checkpoint_result *arg5 = (zero_checkpoint_result *) 0 ;
   Py_buffer view5 = no_buffer ;
-  PyObject *swig_obj[4] ;
+  PyObject *swig_obj[5] ;
   int32_t result;
   
-  arg4 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_load", 4, 4, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_load", 5, 5, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[3], sizeof(zero_checkpoint_result), &view5)) SWIG_fail;
+    arg4 = PyLong_AsVoidPtr(swig_obj[3]);
+    if (arg4 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[4], sizeof(zero_checkpoint_result), &view5)) SWIG_fail;
     arg5 = (zero_checkpoint_result *)view5.buf;
   }
   {
@@ -7002,16 +7080,19 @@ SWIGINTERN PyObject *_wrap_zero_checkpoint_export(PyObject *self, PyObject *args
   void *arg4 = (void *) 0 ;
   zero_checkpoint_result *arg5 = (zero_checkpoint_result *) 0 ;
   Py_buffer view5 = no_buffer ;
-  PyObject *swig_obj[4] ;
+  PyObject *swig_obj[5] ;
   int32_t result;
   
-  arg4 = NULL;
-  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_export", 4, 4, swig_obj)) SWIG_fail;
+  if (!SWIG_Python_UnpackTuple(args, "zero_checkpoint_export", 5, 5, swig_obj)) SWIG_fail;
   if (!take_handle(swig_obj[0], "zero_checkpoint", (void **)&arg1)) SWIG_fail;
   if (!take_text(swig_obj[1], (const char **)&arg2)) SWIG_fail;
   if (!take_i32(swig_obj[2], &arg3)) SWIG_fail;
   {
-    if (!take_struct(swig_obj[3], sizeof(zero_checkpoint_result), &view5)) SWIG_fail;
+    arg4 = PyLong_AsVoidPtr(swig_obj[3]);
+    if (arg4 == NULL && PyErr_Occurred()) SWIG_fail;
+  }
+  {
+    if (!take_struct(swig_obj[4], sizeof(zero_checkpoint_result), &view5)) SWIG_fail;
     arg5 = (zero_checkpoint_result *)view5.buf;
   }
   {
@@ -8312,7 +8393,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_begin", _wrap_zero_optimizer_begin, METH_VARARGS, NULL},
 	 { "zero_optimizer_init_param", _wrap_zero_optimizer_init_param, METH_VARARGS, NULL},
 	 { "zero_optimizer_module_buffer", _wrap_zero_optimizer_module_buffer, METH_VARARGS, NULL},
-	 { "zero_optimizer_sync_module_buffers", _wrap_zero_optimizer_sync_module_buffers, METH_O, NULL},
+	 { "zero_optimizer_sync_module_buffers", _wrap_zero_optimizer_sync_module_buffers, METH_VARARGS, NULL},
 	 { "zero_optimizer_param_acquire", _wrap_zero_optimizer_param_acquire, METH_VARARGS, NULL},
 	 { "zero_optimizer_param_release", _wrap_zero_optimizer_param_release, METH_VARARGS, NULL},
 	 { "zero_optimizer_grad_acquire", _wrap_zero_optimizer_grad_acquire, METH_VARARGS, NULL},
@@ -8323,8 +8404,8 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_micro_step", _wrap_zero_optimizer_micro_step, METH_VARARGS, NULL},
 	 { "zero_optimizer_step", _wrap_zero_optimizer_step, METH_VARARGS, NULL},
 	 { "zero_optimizer_reduce", _wrap_zero_optimizer_reduce, METH_VARARGS, NULL},
-	 { "zero_optimizer_apply", _wrap_zero_optimizer_apply, METH_O, NULL},
-	 { "zero_optimizer_gather", _wrap_zero_optimizer_gather, METH_O, NULL},
+	 { "zero_optimizer_apply", _wrap_zero_optimizer_apply, METH_VARARGS, NULL},
+	 { "zero_optimizer_gather", _wrap_zero_optimizer_gather, METH_VARARGS, NULL},
 	 { "zero_optimizer_view_count", _wrap_zero_optimizer_view_count, METH_O, NULL},
 	 { "zero_optimizer_view", _wrap_zero_optimizer_view, METH_VARARGS, NULL},
 	 { "zero_optimizer_verify", _wrap_zero_optimizer_verify, METH_VARARGS, NULL},
@@ -8339,7 +8420,7 @@ static PyMethodDef SwigMethods[] = {
 	 { "zero_optimizer_read", _wrap_zero_optimizer_read, METH_VARARGS, NULL},
 	 { "zero_optimizer_write", _wrap_zero_optimizer_write, METH_VARARGS, NULL},
 	 { "zero_optimizer_result", _wrap_zero_optimizer_result, METH_VARARGS, NULL},
-	 { "zero_optimizer_refresh", _wrap_zero_optimizer_refresh, METH_O, NULL},
+	 { "zero_optimizer_refresh", _wrap_zero_optimizer_refresh, METH_VARARGS, NULL},
 	 { "zero_optimizer_loss_scale_address", _wrap_zero_optimizer_loss_scale_address, METH_VARARGS, NULL},
 	 { "zero_checkpoint_result_init", _wrap_zero_checkpoint_result_init, METH_VARARGS, NULL},
 	 { "zero_optimizer_save", _wrap_zero_optimizer_save, METH_VARARGS, NULL},

@@ -202,7 +202,7 @@ static _gostring_ take_failure(int32_t status) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_czero_da5a4e4ba4f647e8(void *_swig_go_0) {
+void _wrap_Swig_free_czero_a217587a179676be(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -212,7 +212,7 @@ void _wrap_Swig_free_czero_da5a4e4ba4f647e8(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_czero_da5a4e4ba4f647e8(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_czero_a217587a179676be(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -225,7 +225,7 @@ void *_wrap_Swig_malloc_czero_da5a4e4ba4f647e8(intgo _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_status_name_czero_da5a4e4ba4f647e8(int _swig_go_0) {
+_gostring_ _wrap_zero_status_name_czero_a217587a179676be(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -241,7 +241,7 @@ _gostring_ _wrap_zero_status_name_czero_da5a4e4ba4f647e8(int _swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_dtype_nbytes_czero_da5a4e4ba4f647e8(int _swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_dtype_nbytes_czero_a217587a179676be(int _swig_go_0, int64_t *_swig_go_1) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -256,7 +256,7 @@ _gostring_ _wrap_zero_dtype_nbytes_czero_da5a4e4ba4f647e8(int _swig_go_0, int64_
 }
 
 
-_gostring_ _wrap_zero_config_create_czero_da5a4e4ba4f647e8(zero_config **_swig_go_0) {
+_gostring_ _wrap_zero_config_create_czero_a217587a179676be(zero_config **_swig_go_0) {
   zero_config **arg1 = (zero_config **) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -269,7 +269,7 @@ _gostring_ _wrap_zero_config_create_czero_da5a4e4ba4f647e8(zero_config **_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_i64_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_config_set_i64_czero_a217587a179676be(zero_config *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -286,7 +286,7 @@ _gostring_ _wrap_zero_config_set_i64_czero_da5a4e4ba4f647e8(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_f64_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+_gostring_ _wrap_zero_config_set_f64_czero_a217587a179676be(zero_config *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -303,7 +303,7 @@ _gostring_ _wrap_zero_config_set_f64_czero_da5a4e4ba4f647e8(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_config_set_str_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_config_set_str_czero_a217587a179676be(zero_config *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   zero_config *arg1 = (zero_config *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -328,7 +328,7 @@ _gostring_ _wrap_zero_config_set_str_czero_da5a4e4ba4f647e8(zero_config *_swig_g
 }
 
 
-_gostring_ _wrap_zero_key_bounds_init_czero_da5a4e4ba4f647e8(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_key_bounds_init_czero_a217587a179676be(zero_key_bounds *_swig_go_0, long long _swig_go_1) {
   zero_key_bounds *arg1 = (zero_key_bounds *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -343,7 +343,7 @@ _gostring_ _wrap_zero_key_bounds_init_czero_da5a4e4ba4f647e8(zero_key_bounds *_s
 }
 
 
-_gostring_ _wrap_zero_config_bounds_czero_da5a4e4ba4f647e8(int _swig_go_0, zero_key_bounds *_swig_go_1) {
+_gostring_ _wrap_zero_config_bounds_czero_a217587a179676be(int _swig_go_0, zero_key_bounds *_swig_go_1) {
   int32_t arg1 ;
   zero_key_bounds *arg2 = (zero_key_bounds *) 0 ;
   int32_t result;
@@ -358,7 +358,7 @@ _gostring_ _wrap_zero_config_bounds_czero_da5a4e4ba4f647e8(int _swig_go_0, zero_
 }
 
 
-_gostring_ _wrap_zero_config_set_allocator_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_config_set_allocator_czero_a217587a179676be(zero_config *_swig_go_0, zero_alloc_fn _swig_go_1, zero_free_fn _swig_go_2, zero_shared_fn _swig_go_3, void *_swig_go_4) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_alloc_fn arg2 = (zero_alloc_fn) 0 ;
   zero_free_fn arg3 = (zero_free_fn) 0 ;
@@ -379,7 +379,7 @@ _gostring_ _wrap_zero_config_set_allocator_czero_da5a4e4ba4f647e8(zero_config *_
 }
 
 
-void _wrap_zero_config_release_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0) {
+void _wrap_zero_config_release_czero_a217587a179676be(zero_config *_swig_go_0) {
   zero_config *arg1 = (zero_config *) 0 ;
   
   arg1 = (zero_config *)_swig_go_0; 
@@ -389,7 +389,7 @@ void _wrap_zero_config_release_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_request_wait_czero_da5a4e4ba4f647e8(zero_request *_swig_go_0) {
+_gostring_ _wrap_zero_request_wait_czero_a217587a179676be(zero_request *_swig_go_0) {
   zero_request *arg1 = (zero_request *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -402,7 +402,7 @@ _gostring_ _wrap_zero_request_wait_czero_da5a4e4ba4f647e8(zero_request *_swig_go
 }
 
 
-void _wrap_zero_request_release_czero_da5a4e4ba4f647e8(zero_request *_swig_go_0) {
+void _wrap_zero_request_release_czero_a217587a179676be(zero_request *_swig_go_0) {
   zero_request *arg1 = (zero_request *) 0 ;
   
   arg1 = (zero_request *)_swig_go_0; 
@@ -412,7 +412,7 @@ void _wrap_zero_request_release_czero_da5a4e4ba4f647e8(zero_request *_swig_go_0)
 }
 
 
-_gostring_ _wrap_zero_group_create_local_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_local_czero_a217587a179676be(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -444,7 +444,7 @@ _gostring_ _wrap_zero_group_create_local_czero_da5a4e4ba4f647e8(_gostring_ _swig
 }
 
 
-_gostring_ _wrap_zero_group_create_mpi_czero_da5a4e4ba4f647e8(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
+_gostring_ _wrap_zero_group_create_mpi_czero_a217587a179676be(long long _swig_go_0, zero_config *_swig_go_1, zero_group **_swig_go_2) {
   int64_t arg1 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_group **arg3 = (zero_group **) 0 ;
@@ -461,7 +461,7 @@ _gostring_ _wrap_zero_group_create_mpi_czero_da5a4e4ba4f647e8(long long _swig_go
 }
 
 
-_gostring_ _wrap_zero_group_create_nccl_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
+_gostring_ _wrap_zero_group_create_nccl_czero_a217587a179676be(_gostring_ _swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_config *_swig_go_3, zero_group **_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -490,7 +490,7 @@ _gostring_ _wrap_zero_group_create_nccl_czero_da5a4e4ba4f647e8(_gostring_ _swig_
 }
 
 
-_gostring_ _wrap_zero_group_unique_id_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_group_unique_id_czero_a217587a179676be(zero_config *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_config *arg1 = (zero_config *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -510,7 +510,7 @@ _gostring_ _wrap_zero_group_unique_id_czero_da5a4e4ba4f647e8(zero_config *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_create_env_czero_da5a4e4ba4f647e8(zero_config *_swig_go_0, zero_group **_swig_go_1) {
+_gostring_ _wrap_zero_group_create_env_czero_a217587a179676be(zero_config *_swig_go_0, zero_group **_swig_go_1) {
   zero_config *arg1 = (zero_config *) 0 ;
   zero_group **arg2 = (zero_group **) 0 ;
   int32_t result;
@@ -525,7 +525,7 @@ _gostring_ _wrap_zero_group_create_env_czero_da5a4e4ba4f647e8(zero_config *_swig
 }
 
 
-_gostring_ _wrap_zero_group_launcher_czero_da5a4e4ba4f647e8(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_group_launcher_czero_a217587a179676be(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -543,7 +543,7 @@ _gostring_ _wrap_zero_group_launcher_czero_da5a4e4ba4f647e8(char *_swig_go_0, lo
 }
 
 
-_gostring_ _wrap_zero_group_split_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
+_gostring_ _wrap_zero_group_split_czero_a217587a179676be(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, zero_group **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -562,7 +562,7 @@ _gostring_ _wrap_zero_group_split_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_rank_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_rank_czero_a217587a179676be(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -577,7 +577,7 @@ _gostring_ _wrap_zero_group_rank_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_size_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_size_czero_a217587a179676be(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -592,7 +592,7 @@ _gostring_ _wrap_zero_group_size_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_local_rank_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_rank_czero_a217587a179676be(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -607,7 +607,7 @@ _gostring_ _wrap_zero_group_local_rank_czero_da5a4e4ba4f647e8(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_local_size_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_local_size_czero_a217587a179676be(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -622,7 +622,7 @@ _gostring_ _wrap_zero_group_local_size_czero_da5a4e4ba4f647e8(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_host_count_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_host_count_czero_a217587a179676be(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -637,7 +637,7 @@ _gostring_ _wrap_zero_group_host_count_czero_da5a4e4ba4f647e8(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_share_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_group_share_czero_a217587a179676be(zero_group *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -658,7 +658,7 @@ _gostring_ _wrap_zero_group_share_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_status_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_status_czero_a217587a179676be(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -671,7 +671,7 @@ _gostring_ _wrap_zero_group_status_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_abort_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_group_abort_czero_a217587a179676be(zero_group *_swig_go_0, _gostring_ _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -697,7 +697,7 @@ _gostring_ _wrap_zero_group_abort_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_set_deadline_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_group_set_deadline_czero_a217587a179676be(zero_group *_swig_go_0, long long _swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -712,7 +712,7 @@ _gostring_ _wrap_zero_group_set_deadline_czero_da5a4e4ba4f647e8(zero_group *_swi
 }
 
 
-_gostring_ _wrap_zero_group_quiet_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_group_quiet_czero_a217587a179676be(zero_group *_swig_go_0, int64_t *_swig_go_1) {
   zero_group *arg1 = (zero_group *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -727,7 +727,7 @@ _gostring_ _wrap_zero_group_quiet_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_group_all_reduce_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_all_reduce_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -754,7 +754,7 @@ _gostring_ _wrap_zero_group_all_reduce_czero_da5a4e4ba4f647e8(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_reduce_scatter_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
+_gostring_ _wrap_zero_group_reduce_scatter_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, void *_swig_go_7) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -781,7 +781,7 @@ _gostring_ _wrap_zero_group_reduce_scatter_czero_da5a4e4ba4f647e8(zero_group *_s
 }
 
 
-_gostring_ _wrap_zero_group_all_gather_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_gather_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -806,7 +806,7 @@ _gostring_ _wrap_zero_group_all_gather_czero_da5a4e4ba4f647e8(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_broadcast_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_broadcast_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -829,7 +829,7 @@ _gostring_ _wrap_zero_group_broadcast_czero_da5a4e4ba4f647e8(zero_group *_swig_g
 }
 
 
-_gostring_ _wrap_zero_group_reduce_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_reduce_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -858,7 +858,7 @@ _gostring_ _wrap_zero_group_reduce_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_gather_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_gather_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -887,7 +887,7 @@ _gostring_ _wrap_zero_group_gather_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_group_scatter_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
+_gostring_ _wrap_zero_group_scatter_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, long long _swig_go_5, int _swig_go_6, long long _swig_go_7, void *_swig_go_8) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -916,7 +916,7 @@ _gostring_ _wrap_zero_group_scatter_czero_da5a4e4ba4f647e8(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_all_to_all_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_group_all_to_all_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, void *_swig_go_3, long long _swig_go_4, int _swig_go_5, void *_swig_go_6) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -941,7 +941,7 @@ _gostring_ _wrap_zero_group_all_to_all_czero_da5a4e4ba4f647e8(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_group_send_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_send_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -964,7 +964,7 @@ _gostring_ _wrap_zero_group_send_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_recv_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_group_recv_czero_a217587a179676be(zero_group *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -987,7 +987,7 @@ _gostring_ _wrap_zero_group_recv_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_group_barrier_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0) {
+_gostring_ _wrap_zero_group_barrier_czero_a217587a179676be(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1000,7 +1000,7 @@ _gostring_ _wrap_zero_group_barrier_czero_da5a4e4ba4f647e8(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_group_balance_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, double _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_group_balance_czero_a217587a179676be(zero_group *_swig_go_0, double _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, int64_t *_swig_go_5) {
   zero_group *arg1 = (zero_group *) 0 ;
   double arg2 ;
   int64_t arg3 ;
@@ -1023,7 +1023,7 @@ _gostring_ _wrap_zero_group_balance_czero_da5a4e4ba4f647e8(zero_group *_swig_go_
 }
 
 
-void _wrap_zero_group_release_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0) {
+void _wrap_zero_group_release_czero_a217587a179676be(zero_group *_swig_go_0) {
   zero_group *arg1 = (zero_group *) 0 ;
   
   arg1 = (zero_group *)_swig_go_0; 
@@ -1033,7 +1033,7 @@ void _wrap_zero_group_release_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_buffer_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
+_gostring_ _wrap_zero_buffer_create_czero_a217587a179676be(zero_group *_swig_go_0, zero_config *_swig_go_1, int _swig_go_2, long long _swig_go_3, zero_buffer **_swig_go_4) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int32_t arg3 ;
@@ -1054,7 +1054,7 @@ _gostring_ _wrap_zero_buffer_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_shard_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_buffer_shard_czero_a217587a179676be(zero_buffer *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1073,7 +1073,7 @@ _gostring_ _wrap_zero_buffer_shard_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_acquire_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_buffer_whole_acquire_czero_a217587a179676be(zero_buffer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1090,7 +1090,7 @@ _gostring_ _wrap_zero_buffer_whole_acquire_czero_da5a4e4ba4f647e8(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_whole_release_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0) {
+_gostring_ _wrap_zero_buffer_whole_release_czero_a217587a179676be(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1103,7 +1103,7 @@ _gostring_ _wrap_zero_buffer_whole_release_czero_da5a4e4ba4f647e8(zero_buffer *_
 }
 
 
-_gostring_ _wrap_zero_buffer_reduce_scatter_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_reduce_scatter_czero_a217587a179676be(zero_buffer *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -1124,7 +1124,7 @@ _gostring_ _wrap_zero_buffer_reduce_scatter_czero_da5a4e4ba4f647e8(zero_buffer *
 }
 
 
-_gostring_ _wrap_zero_buffer_read_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_read_czero_a217587a179676be(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1145,7 +1145,7 @@ _gostring_ _wrap_zero_buffer_read_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_buffer_write_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_buffer_write_czero_a217587a179676be(zero_buffer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1166,7 +1166,7 @@ _gostring_ _wrap_zero_buffer_write_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_
 }
 
 
-void _wrap_zero_buffer_release_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0) {
+void _wrap_zero_buffer_release_czero_a217587a179676be(zero_buffer *_swig_go_0) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   
   arg1 = (zero_buffer *)_swig_go_0; 
@@ -1176,7 +1176,7 @@ void _wrap_zero_buffer_release_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_step_result_init_czero_da5a4e4ba4f647e8(zero_step_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_result_init_czero_a217587a179676be(zero_step_result *_swig_go_0, long long _swig_go_1) {
   zero_step_result *arg1 = (zero_step_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1191,7 +1191,7 @@ _gostring_ _wrap_zero_step_result_init_czero_da5a4e4ba4f647e8(zero_step_result *
 }
 
 
-_gostring_ _wrap_zero_verify_result_init_czero_da5a4e4ba4f647e8(zero_verify_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_verify_result_init_czero_a217587a179676be(zero_verify_result *_swig_go_0, long long _swig_go_1) {
   zero_verify_result *arg1 = (zero_verify_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1206,7 +1206,7 @@ _gostring_ _wrap_zero_verify_result_init_czero_da5a4e4ba4f647e8(zero_verify_resu
 }
 
 
-_gostring_ _wrap_zero_optimizer_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_create_czero_a217587a179676be(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_optimizer **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_optimizer **arg3 = (zero_optimizer **) 0 ;
@@ -1223,7 +1223,7 @@ _gostring_ _wrap_zero_optimizer_create_czero_da5a4e4ba4f647e8(zero_group *_swig_
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_set_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_add_set_czero_a217587a179676be(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1240,7 +1240,7 @@ _gostring_ _wrap_zero_optimizer_add_set_czero_da5a4e4ba4f647e8(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_model_group_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_model_group_czero_a217587a179676be(zero_optimizer *_swig_go_0, zero_group *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_group *arg2 = (zero_group *) 0 ;
   int32_t result;
@@ -1255,7 +1255,7 @@ _gostring_ _wrap_zero_optimizer_set_model_group_czero_da5a4e4ba4f647e8(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_param_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_param_czero_a217587a179676be(zero_optimizer *_swig_go_0, zero_config *_swig_go_1, _gostring_ _swig_go_2, int _swig_go_3, int64_t *_swig_go_4, long long _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1288,7 +1288,7 @@ _gostring_ _wrap_zero_optimizer_add_param_czero_da5a4e4ba4f647e8(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_order_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_order_czero_a217587a179676be(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1305,7 +1305,7 @@ _gostring_ _wrap_zero_optimizer_set_order_czero_da5a4e4ba4f647e8(zero_optimizer 
 }
 
 
-_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_add_module_buffer_czero_a217587a179676be(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, int _swig_go_5, int64_t *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -1338,7 +1338,7 @@ _gostring_ _wrap_zero_optimizer_add_module_buffer_czero_da5a4e4ba4f647e8(zero_op
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_gather_order_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_gather_order_czero_a217587a179676be(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1355,7 +1355,7 @@ _gostring_ _wrap_zero_optimizer_set_gather_order_czero_da5a4e4ba4f647e8(zero_opt
 }
 
 
-_gostring_ _wrap_zero_optimizer_seal_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0) {
+_gostring_ _wrap_zero_optimizer_seal_czero_a217587a179676be(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -1368,7 +1368,7 @@ _gostring_ _wrap_zero_optimizer_seal_czero_da5a4e4ba4f647e8(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_begin_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_begin_czero_a217587a179676be(zero_optimizer *_swig_go_0, int _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int32_t result;
@@ -1383,7 +1383,7 @@ _gostring_ _wrap_zero_optimizer_begin_czero_da5a4e4ba4f647e8(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_init_param_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
+_gostring_ _wrap_zero_optimizer_init_param_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3, double _swig_go_4, long long _swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1406,7 +1406,7 @@ _gostring_ _wrap_zero_optimizer_init_param_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_module_buffer_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_module_buffer_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, void **_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void **arg3 = (void **) 0 ;
@@ -1425,7 +1425,7 @@ _gostring_ _wrap_zero_optimizer_module_buffer_czero_da5a4e4ba4f647e8(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1440,7 +1440,7 @@ _gostring_ _wrap_zero_optimizer_sync_module_buffers_czero_da5a4e4ba4f647e8(zero_
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_acquire_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_param_acquire_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, void *_swig_go_4, void **_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1463,7 +1463,7 @@ _gostring_ _wrap_zero_optimizer_param_acquire_czero_da5a4e4ba4f647e8(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_param_release_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1478,7 +1478,7 @@ _gostring_ _wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grad_acquire_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, void **_swig_go_3, int64_t *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1499,7 +1499,7 @@ _gostring_ _wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, void *_swig_go_2, long long _swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1522,7 +1522,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_grad_ready_rows_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2, void *_swig_go_3, long long _swig_go_4, void *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_grad_ready_rows_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2, void *_swig_go_3, long long _swig_go_4, void *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1545,7 +1545,7 @@ _gostring_ _wrap_zero_optimizer_grad_ready_rows_czero_da5a4e4ba4f647e8(zero_opti
 }
 
 
-_gostring_ _wrap_zero_optimizer_grads_ready_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2, void **_swig_go_3, void *_swig_go_4) {
+_gostring_ _wrap_zero_optimizer_grads_ready_czero_a217587a179676be(zero_optimizer *_swig_go_0, int64_t *_swig_go_1, long long _swig_go_2, void **_swig_go_3, void *_swig_go_4) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1566,7 +1566,7 @@ _gostring_ _wrap_zero_optimizer_grads_ready_czero_da5a4e4ba4f647e8(zero_optimize
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, double _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_set_weight_czero_a217587a179676be(zero_optimizer *_swig_go_0, double _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   double arg2 ;
   int32_t result;
@@ -1581,7 +1581,7 @@ _gostring_ _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_micro_step_czero_a217587a179676be(zero_optimizer *_swig_go_0, int _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   void *arg3 = (void *) 0 ;
@@ -1598,7 +1598,7 @@ _gostring_ _wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_step_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1615,7 +1615,7 @@ _gostring_ _wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_reduce_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1632,7 +1632,7 @@ _gostring_ _wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_apply_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1647,7 +1647,7 @@ _gostring_ _wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_gather_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1662,7 +1662,7 @@ _gostring_ _wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_view_count_czero_a217587a179676be(zero_optimizer *_swig_go_0, int64_t *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int32_t result;
@@ -1677,7 +1677,7 @@ _gostring_ _wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_view_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5, void **_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1702,7 +1702,7 @@ _gostring_ _wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_verify_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_verify_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_verify_result *arg3 = (zero_verify_result *) 0 ;
@@ -1719,7 +1719,7 @@ _gostring_ _wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(zero_optimizer *_s
 }
 
 
-void _wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0) {
+void _wrap_zero_optimizer_release_czero_a217587a179676be(zero_optimizer *_swig_go_0) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   
   arg1 = (zero_optimizer *)_swig_go_0; 
@@ -1729,7 +1729,7 @@ void _wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_g
 }
 
 
-_gostring_ _wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_sync_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1746,7 +1746,7 @@ _gostring_ _wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_optimizer_request_stop_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -1761,7 +1761,7 @@ _gostring_ _wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
+_gostring_ _wrap_zero_optimizer_set_f64_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double _swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1780,7 +1780,7 @@ _gostring_ _wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_get_f64_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, double *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1799,7 +1799,7 @@ _gostring_ _wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_optimizer_set_i64_czero_a217587a179676be(zero_optimizer *_swig_go_0, int _swig_go_1, long long _swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -1816,7 +1816,7 @@ _gostring_ _wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_get_i64_czero_a217587a179676be(zero_optimizer *_swig_go_0, int _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1833,7 +1833,7 @@ _gostring_ _wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_slot_count_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -1850,7 +1850,7 @@ _gostring_ _wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
+_gostring_ _wrap_zero_optimizer_slot_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, long long _swig_go_2, int64_t *_swig_go_3, int64_t *_swig_go_4, int64_t *_swig_go_5) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -1873,7 +1873,7 @@ _gostring_ _wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_read_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1898,7 +1898,7 @@ _gostring_ _wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
+_gostring_ _wrap_zero_optimizer_write_czero_a217587a179676be(zero_optimizer *_swig_go_0, long long _swig_go_1, int _swig_go_2, long long _swig_go_3, void *_swig_go_4, long long _swig_go_5, void *_swig_go_6) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -1923,7 +1923,7 @@ _gostring_ _wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(zero_optimizer *_sw
 }
 
 
-_gostring_ _wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_result_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1, zero_step_result *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   zero_step_result *arg3 = (zero_step_result *) 0 ;
@@ -1940,7 +1940,7 @@ _gostring_ _wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1) {
+_gostring_ _wrap_zero_optimizer_refresh_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   int32_t result;
@@ -1955,7 +1955,7 @@ _gostring_ _wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(zero_optimizer *_
 }
 
 
-_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_loss_scale_address_czero_a217587a179676be(zero_optimizer *_swig_go_0, void *_swig_go_1, void **_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   void *arg2 = (void *) 0 ;
   void **arg3 = (void **) 0 ;
@@ -1972,7 +1972,7 @@ _gostring_ _wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(zero_o
 }
 
 
-_gostring_ _wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_checkpoint_result_init_czero_a217587a179676be(zero_checkpoint_result *_swig_go_0, long long _swig_go_1) {
   zero_checkpoint_result *arg1 = (zero_checkpoint_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -1987,7 +1987,7 @@ _gostring_ _wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(zero_checkpo
 }
 
 
-_gostring_ _wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
+_gostring_ _wrap_zero_optimizer_save_czero_a217587a179676be(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2012,7 +2012,7 @@ _gostring_ _wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(zero_optimizer *_swi
 }
 
 
-_gostring_ _wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_request **_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_save_async_czero_a217587a179676be(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_request **_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2039,7 +2039,7 @@ _gostring_ _wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_optimizer_resume_czero_a217587a179676be(zero_optimizer *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2066,7 +2066,7 @@ _gostring_ _wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(zero_optimizer *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_create_czero_a217587a179676be(zero_group *_swig_go_0, zero_config *_swig_go_1, zero_checkpoint **_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   zero_checkpoint **arg3 = (zero_checkpoint **) 0 ;
@@ -2083,7 +2083,7 @@ _gostring_ _wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(zero_group *_swig
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_optimizer_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_optimizer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_optimizer *arg3 = (zero_optimizer *) 0 ;
@@ -2108,7 +2108,7 @@ _gostring_ _wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(zero_check
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_add_buffer_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, zero_buffer *_swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   zero_buffer *arg3 = (zero_buffer *) 0 ;
@@ -2133,7 +2133,7 @@ _gostring_ _wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
+_gostring_ _wrap_zero_checkpoint_add_tensor_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int64_t *_swig_go_3, long long _swig_go_4, void *_swig_go_5, int _swig_go_6) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2166,7 +2166,7 @@ _gostring_ _wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_set_text_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2199,7 +2199,7 @@ _gostring_ _wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_get_text_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2229,7 +2229,7 @@ _gostring_ _wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(zero_checkpoint
 }
 
 
-_gostring_ _wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+_gostring_ _wrap_zero_checkpoint_rename_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2262,7 +2262,7 @@ _gostring_ _wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(zero_checkpoint *
 }
 
 
-_gostring_ _wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_save_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2289,7 +2289,7 @@ _gostring_ _wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3, zero_request **_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_save_async_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, void *_swig_go_2, zero_checkpoint_result *_swig_go_3, zero_request **_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   void *arg3 = (void *) 0 ;
@@ -2318,7 +2318,7 @@ _gostring_ _wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(zero_checkpoi
 }
 
 
-_gostring_ _wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_load_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2347,7 +2347,7 @@ _gostring_ _wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(zero_checkpoint *_s
 }
 
 
-_gostring_ _wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
+_gostring_ _wrap_zero_checkpoint_export_czero_a217587a179676be(zero_checkpoint *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, void *_swig_go_3, zero_checkpoint_result *_swig_go_4) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2376,7 +2376,7 @@ _gostring_ _wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(zero_checkpoint *
 }
 
 
-_gostring_ _wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_checkpoint_skipped_czero_a217587a179676be(zero_checkpoint *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2396,7 +2396,7 @@ _gostring_ _wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(zero_checkpoint 
 }
 
 
-void _wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig_go_0) {
+void _wrap_zero_checkpoint_release_czero_a217587a179676be(zero_checkpoint *_swig_go_0) {
   zero_checkpoint *arg1 = (zero_checkpoint *) 0 ;
   
   arg1 = (zero_checkpoint *)_swig_go_0; 
@@ -2406,7 +2406,7 @@ void _wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(zero_checkpoint *_swig
 }
 
 
-_gostring_ _wrap_zero_save_open_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
+_gostring_ _wrap_zero_save_open_czero_a217587a179676be(_gostring_ _swig_go_0, zero_save **_swig_go_1) {
   char *arg1 = (char *) 0 ;
   zero_save **arg2 = (zero_save **) 0 ;
   char *copy1 ;
@@ -2429,7 +2429,7 @@ _gostring_ _wrap_zero_save_open_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, ze
 }
 
 
-_gostring_ _wrap_zero_save_list_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_list_czero_a217587a179676be(_gostring_ _swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2459,7 +2459,7 @@ _gostring_ _wrap_zero_save_list_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, in
 }
 
 
-_gostring_ _wrap_zero_save_describe_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_describe_czero_a217587a179676be(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2481,7 +2481,7 @@ _gostring_ _wrap_zero_save_describe_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_verify_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0) {
+_gostring_ _wrap_zero_save_verify_czero_a217587a179676be(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -2494,7 +2494,7 @@ _gostring_ _wrap_zero_save_verify_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_zero_save_compare_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_compare_czero_a217587a179676be(zero_save *_swig_go_0, zero_save *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   zero_save *arg2 = (zero_save *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2511,7 +2511,7 @@ _gostring_ _wrap_zero_save_compare_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_save_differences_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_differences_czero_a217587a179676be(zero_save *_swig_go_0, int _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   zero_save *arg1 = (zero_save *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2533,7 +2533,7 @@ _gostring_ _wrap_zero_save_differences_czero_da5a4e4ba4f647e8(zero_save *_swig_g
 }
 
 
-_gostring_ _wrap_zero_save_export_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_export_czero_a217587a179676be(zero_save *_swig_go_0, _gostring_ _swig_go_1) {
   zero_save *arg1 = (zero_save *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy2 ;
@@ -2556,7 +2556,7 @@ _gostring_ _wrap_zero_save_export_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
+_gostring_ _wrap_zero_save_prunable_czero_a217587a179676be(_gostring_ _swig_go_0, long long _swig_go_1, char *_swig_go_2, long long _swig_go_3, int64_t *_swig_go_4) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -2586,7 +2586,7 @@ _gostring_ _wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0
 }
 
 
-_gostring_ _wrap_zero_save_remove_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
+_gostring_ _wrap_zero_save_remove_czero_a217587a179676be(_gostring_ _swig_go_0, _gostring_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   char *copy1 ;
@@ -2617,7 +2617,7 @@ _gostring_ _wrap_zero_save_remove_czero_da5a4e4ba4f647e8(_gostring_ _swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_save_progress_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_save_progress_czero_a217587a179676be(zero_save *_swig_go_0, int64_t *_swig_go_1, int64_t *_swig_go_2) {
   zero_save *arg1 = (zero_save *) 0 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2634,7 +2634,7 @@ _gostring_ _wrap_zero_save_progress_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0
 }
 
 
-void _wrap_zero_save_release_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0) {
+void _wrap_zero_save_release_czero_a217587a179676be(zero_save *_swig_go_0) {
   zero_save *arg1 = (zero_save *) 0 ;
   
   arg1 = (zero_save *)_swig_go_0; 
@@ -2644,7 +2644,7 @@ void _wrap_zero_save_release_czero_da5a4e4ba4f647e8(zero_save *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(zero_server_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_server_result_init_czero_a217587a179676be(zero_server_result *_swig_go_0, long long _swig_go_1) {
   zero_server_result *arg1 = (zero_server_result *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2659,7 +2659,7 @@ _gostring_ _wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(zero_server_resu
 }
 
 
-_gostring_ _wrap_zero_server_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, zero_config *_swig_go_1, long long _swig_go_2, zero_server **_swig_go_3) {
+_gostring_ _wrap_zero_server_create_czero_a217587a179676be(zero_group *_swig_go_0, zero_config *_swig_go_1, long long _swig_go_2, zero_server **_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   zero_config *arg2 = (zero_config *) 0 ;
   int64_t arg3 ;
@@ -2678,7 +2678,7 @@ _gostring_ _wrap_zero_server_create_czero_da5a4e4ba4f647e8(zero_group *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_server_seal_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0) {
+_gostring_ _wrap_zero_server_seal_czero_a217587a179676be(zero_server *_swig_go_0) {
   zero_server *arg1 = (zero_server *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -2691,7 +2691,7 @@ _gostring_ _wrap_zero_server_seal_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_server_shard_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_server_shard_czero_a217587a179676be(zero_server *_swig_go_0, void **_swig_go_1, int64_t *_swig_go_2, int64_t *_swig_go_3) {
   zero_server *arg1 = (zero_server *) 0 ;
   void **arg2 = (void **) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2710,7 +2710,7 @@ _gostring_ _wrap_zero_server_shard_czero_da5a4e4ba4f647e8(zero_server *_swig_go_
 }
 
 
-_gostring_ _wrap_zero_server_replay_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_server_replay_czero_a217587a179676be(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
   zero_server *arg1 = (zero_server *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -2727,7 +2727,7 @@ _gostring_ _wrap_zero_server_replay_czero_da5a4e4ba4f647e8(zero_server *_swig_go
 }
 
 
-_gostring_ _wrap_zero_server_record_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_server_record_czero_a217587a179676be(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_server *arg1 = (zero_server *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -2746,7 +2746,7 @@ _gostring_ _wrap_zero_server_record_czero_da5a4e4ba4f647e8(zero_server *_swig_go
 }
 
 
-_gostring_ _wrap_zero_server_run_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, zero_server_result *_swig_go_1) {
+_gostring_ _wrap_zero_server_run_czero_a217587a179676be(zero_server *_swig_go_0, zero_server_result *_swig_go_1) {
   zero_server *arg1 = (zero_server *) 0 ;
   zero_server_result *arg2 = (zero_server_result *) 0 ;
   int32_t result;
@@ -2761,7 +2761,7 @@ _gostring_ _wrap_zero_server_run_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0,
 }
 
 
-_gostring_ _wrap_zero_server_push_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_server_push_czero_a217587a179676be(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
   zero_server *arg1 = (zero_server *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -2778,7 +2778,7 @@ _gostring_ _wrap_zero_server_push_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_server_pull_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
+_gostring_ _wrap_zero_server_pull_czero_a217587a179676be(zero_server *_swig_go_0, void *_swig_go_1, long long _swig_go_2) {
   zero_server *arg1 = (zero_server *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -2795,7 +2795,7 @@ _gostring_ _wrap_zero_server_pull_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0
 }
 
 
-_gostring_ _wrap_zero_server_leave_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0) {
+_gostring_ _wrap_zero_server_leave_czero_a217587a179676be(zero_server *_swig_go_0) {
   zero_server *arg1 = (zero_server *) 0 ;
   int32_t result;
   _gostring_ _swig_go_result;
@@ -2808,7 +2808,7 @@ _gostring_ _wrap_zero_server_leave_czero_da5a4e4ba4f647e8(zero_server *_swig_go_
 }
 
 
-void _wrap_zero_server_release_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0) {
+void _wrap_zero_server_release_czero_a217587a179676be(zero_server *_swig_go_0) {
   zero_server *arg1 = (zero_server *) 0 ;
   
   arg1 = (zero_server *)_swig_go_0; 
@@ -2818,7 +2818,7 @@ void _wrap_zero_server_release_czero_da5a4e4ba4f647e8(zero_server *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_memory_stats_init_czero_a217587a179676be(zero_memory_stats *_swig_go_0, long long _swig_go_1) {
   zero_memory_stats *arg1 = (zero_memory_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2833,7 +2833,7 @@ _gostring_ _wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(zero_memory_stats
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_memory_czero_a217587a179676be(zero_optimizer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2850,7 +2850,7 @@ _gostring_ _wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(zero_optimiz
 }
 
 
-_gostring_ _wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_buffer_memory_czero_a217587a179676be(zero_buffer *_swig_go_0, int _swig_go_1, zero_memory_stats *_swig_go_2) {
   zero_buffer *arg1 = (zero_buffer *) 0 ;
   int32_t arg2 ;
   zero_memory_stats *arg3 = (zero_memory_stats *) 0 ;
@@ -2867,7 +2867,7 @@ _gostring_ _wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(zero_buffer *_s
 }
 
 
-_gostring_ _wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_traffic_stats_init_czero_a217587a179676be(zero_traffic_stats *_swig_go_0, long long _swig_go_1) {
   zero_traffic_stats *arg1 = (zero_traffic_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2882,7 +2882,7 @@ _gostring_ _wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(zero_traffic_sta
 }
 
 
-_gostring_ _wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_group_traffic_czero_a217587a179676be(zero_group *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_group *arg1 = (zero_group *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2899,7 +2899,7 @@ _gostring_ _wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(zero_group *_sw
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
+_gostring_ _wrap_zero_stats_optimizer_traffic_czero_a217587a179676be(zero_optimizer *_swig_go_0, int _swig_go_1, zero_traffic_stats *_swig_go_2) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   int32_t arg2 ;
   zero_traffic_stats *arg3 = (zero_traffic_stats *) 0 ;
@@ -2916,7 +2916,7 @@ _gostring_ _wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(zero_optimi
 }
 
 
-_gostring_ _wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(zero_step_stats *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_zero_step_stats_init_czero_a217587a179676be(zero_step_stats *_swig_go_0, long long _swig_go_1) {
   zero_step_stats *arg1 = (zero_step_stats *) 0 ;
   uint64_t arg2 ;
   int32_t result;
@@ -2931,7 +2931,7 @@ _gostring_ _wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(zero_step_stats *_s
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
+_gostring_ _wrap_zero_stats_optimizer_step_czero_a217587a179676be(zero_optimizer *_swig_go_0, zero_step_stats *_swig_go_1) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   zero_step_stats *arg2 = (zero_step_stats *) 0 ;
   int32_t result;
@@ -2946,7 +2946,7 @@ _gostring_ _wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(zero_optimizer
 }
 
 
-_gostring_ _wrap_zero_describe_library_czero_da5a4e4ba4f647e8(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
+_gostring_ _wrap_zero_describe_library_czero_a217587a179676be(char *_swig_go_0, long long _swig_go_1, int64_t *_swig_go_2) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2964,7 +2964,7 @@ _gostring_ _wrap_zero_describe_library_czero_da5a4e4ba4f647e8(char *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_zero_describe_group_czero_da5a4e4ba4f647e8(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_group_czero_a217587a179676be(zero_group *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_group *arg1 = (zero_group *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2984,7 +2984,7 @@ _gostring_ _wrap_zero_describe_group_czero_da5a4e4ba4f647e8(zero_group *_swig_go
 }
 
 
-_gostring_ _wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_describe_optimizer_czero_a217587a179676be(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3004,7 +3004,7 @@ _gostring_ _wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(zero_optimizer *
 }
 
 
-_gostring_ _wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
+_gostring_ _wrap_zero_stats_optimizer_trace_czero_a217587a179676be(zero_optimizer *_swig_go_0, char *_swig_go_1, long long _swig_go_2, int64_t *_swig_go_3) {
   zero_optimizer *arg1 = (zero_optimizer *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -3024,7 +3024,7 @@ _gostring_ _wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(zero_optimize
 }
 
 
-long long _wrap_zero_abi_version_czero_da5a4e4ba4f647e8() {
+long long _wrap_zero_abi_version_czero_a217587a179676be() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3035,7 +3035,7 @@ long long _wrap_zero_abi_version_czero_da5a4e4ba4f647e8() {
 }
 
 
-_gostring_ _wrap_zero_version_czero_da5a4e4ba4f647e8() {
+_gostring_ _wrap_zero_version_czero_a217587a179676be() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -3049,7 +3049,7 @@ _gostring_ _wrap_zero_version_czero_da5a4e4ba4f647e8() {
 }
 
 
-long long _wrap_zero_has_feature_czero_da5a4e4ba4f647e8(int _swig_go_0) {
+long long _wrap_zero_has_feature_czero_a217587a179676be(int _swig_go_0) {
   int32_t arg1 ;
   int64_t result;
   long long _swig_go_result;

@@ -296,159 +296,159 @@ typedef long long swig_type_266;
 typedef long long swig_type_267;
 typedef _gostring_ swig_type_268;
 typedef long long swig_type_269;
-extern void _wrap_Swig_free_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_czero_da5a4e4ba4f647e8(swig_intgo arg1);
+extern void _wrap_Swig_free_czero_a217587a179676be(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_czero_a217587a179676be(swig_intgo arg1);
 
 #cgo !zero_flags pkg-config: zero
 #cgo zero_flags LDFLAGS: -lzero
 
-extern swig_type_1 _wrap_zero_status_name_czero_da5a4e4ba4f647e8(int arg1);
-extern swig_type_2 _wrap_zero_dtype_nbytes_czero_da5a4e4ba4f647e8(int arg1, uintptr_t arg2);
-extern swig_type_3 _wrap_zero_config_create_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_4 _wrap_zero_config_set_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_5 arg3);
-extern swig_type_6 _wrap_zero_config_set_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_7 _wrap_zero_config_set_str_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_8 arg3);
-extern swig_type_9 _wrap_zero_key_bounds_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_10 arg2);
-extern swig_type_11 _wrap_zero_config_bounds_czero_da5a4e4ba4f647e8(int arg1, uintptr_t arg2);
-extern swig_type_12 _wrap_zero_config_set_allocator_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern void _wrap_zero_config_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_13 _wrap_zero_request_wait_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern void _wrap_zero_request_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_14 _wrap_zero_group_create_local_czero_da5a4e4ba4f647e8(swig_type_15 arg1, swig_type_16 arg2, swig_type_17 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_18 _wrap_zero_group_create_mpi_czero_da5a4e4ba4f647e8(swig_type_19 arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_20 _wrap_zero_group_create_nccl_czero_da5a4e4ba4f647e8(swig_type_21 arg1, swig_type_22 arg2, swig_type_23 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_24 _wrap_zero_group_unique_id_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_25 arg3, uintptr_t arg4);
-extern swig_type_26 _wrap_zero_group_create_env_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_27 _wrap_zero_group_launcher_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3);
-extern swig_type_29 _wrap_zero_group_split_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_30 arg2, swig_type_31 arg3, uintptr_t arg4);
-extern swig_type_32 _wrap_zero_group_rank_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_33 _wrap_zero_group_size_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_34 _wrap_zero_group_local_rank_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_35 _wrap_zero_group_local_size_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_36 _wrap_zero_group_host_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_37 _wrap_zero_group_share_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_40 _wrap_zero_group_status_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_41 _wrap_zero_group_abort_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_42 arg2);
-extern swig_type_43 _wrap_zero_group_set_deadline_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_44 arg2);
-extern swig_type_45 _wrap_zero_group_quiet_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_46 _wrap_zero_group_all_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_49 _wrap_zero_group_reduce_scatter_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, int arg7, uintptr_t arg8);
-extern swig_type_52 _wrap_zero_group_all_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, uintptr_t arg4, swig_type_54 arg5, int arg6, uintptr_t arg7);
-extern swig_type_55 _wrap_zero_group_broadcast_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, int arg4, swig_type_57 arg5, uintptr_t arg6);
-extern swig_type_58 _wrap_zero_group_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_59 arg3, uintptr_t arg4, swig_type_60 arg5, int arg6, int arg7, swig_type_61 arg8, uintptr_t arg9);
-extern swig_type_62 _wrap_zero_group_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_63 arg3, uintptr_t arg4, swig_type_64 arg5, swig_type_65 arg6, int arg7, swig_type_66 arg8, uintptr_t arg9);
-extern swig_type_67 _wrap_zero_group_scatter_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_68 arg3, uintptr_t arg4, swig_type_69 arg5, swig_type_70 arg6, int arg7, swig_type_71 arg8, uintptr_t arg9);
-extern swig_type_72 _wrap_zero_group_all_to_all_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, uintptr_t arg4, swig_type_74 arg5, int arg6, uintptr_t arg7);
-extern swig_type_75 _wrap_zero_group_send_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
-extern swig_type_78 _wrap_zero_group_recv_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_79 arg3, int arg4, swig_type_80 arg5, uintptr_t arg6);
-extern swig_type_81 _wrap_zero_group_barrier_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_82 _wrap_zero_group_balance_czero_da5a4e4ba4f647e8(uintptr_t arg1, double arg2, swig_type_83 arg3, swig_type_84 arg4, swig_type_85 arg5, uintptr_t arg6);
-extern void _wrap_zero_group_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_86 _wrap_zero_buffer_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_87 arg4, uintptr_t arg5);
-extern swig_type_88 _wrap_zero_buffer_shard_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_89 _wrap_zero_buffer_whole_acquire_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_90 _wrap_zero_buffer_whole_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_91 _wrap_zero_buffer_reduce_scatter_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_92 arg3, int arg4, uintptr_t arg5);
-extern swig_type_93 _wrap_zero_buffer_read_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_94 arg2, uintptr_t arg3, swig_type_95 arg4, uintptr_t arg5);
-extern swig_type_96 _wrap_zero_buffer_write_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_97 arg2, uintptr_t arg3, swig_type_98 arg4, uintptr_t arg5);
-extern void _wrap_zero_buffer_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_99 _wrap_zero_step_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_100 arg2);
-extern swig_type_101 _wrap_zero_verify_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_102 arg2);
-extern swig_type_103 _wrap_zero_optimizer_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_104 _wrap_zero_optimizer_add_set_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_105 _wrap_zero_optimizer_set_model_group_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_106 _wrap_zero_optimizer_add_param_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_107 arg3, int arg4, uintptr_t arg5, swig_type_108 arg6, uintptr_t arg7);
-extern swig_type_109 _wrap_zero_optimizer_set_order_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
-extern swig_type_111 _wrap_zero_optimizer_add_module_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_112 arg2, int arg3, uintptr_t arg4, swig_type_113 arg5, int arg6, uintptr_t arg7);
-extern swig_type_114 _wrap_zero_optimizer_set_gather_order_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_115 arg3);
-extern swig_type_116 _wrap_zero_optimizer_seal_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_117 _wrap_zero_optimizer_begin_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2);
-extern swig_type_118 _wrap_zero_optimizer_init_param_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_119 arg2, int arg3, double arg4, double arg5, swig_type_120 arg6);
-extern swig_type_121 _wrap_zero_optimizer_module_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_122 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_123 _wrap_zero_optimizer_sync_module_buffers_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_124 _wrap_zero_optimizer_param_acquire_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_127 _wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_128 arg2);
-extern swig_type_129 _wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_130 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_131 _wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_132 arg2, uintptr_t arg3, swig_type_133 arg4, swig_type_134 arg5, uintptr_t arg6);
-extern swig_type_135 _wrap_zero_optimizer_grad_ready_rows_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_136 arg2, uintptr_t arg3, uintptr_t arg4, swig_type_137 arg5, uintptr_t arg6);
-extern swig_type_138 _wrap_zero_optimizer_grads_ready_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_139 arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_140 _wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(uintptr_t arg1, double arg2);
-extern swig_type_141 _wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_142 _wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_143 _wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_144 _wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_145 _wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_146 _wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_147 _wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_148 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
-extern swig_type_149 _wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_150 _wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_151 _wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_152 arg2);
-extern swig_type_153 _wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_154 arg2, int arg3, double arg4);
-extern swig_type_155 _wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_156 arg2, int arg3, uintptr_t arg4);
-extern swig_type_157 _wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, swig_type_158 arg3);
-extern swig_type_159 _wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_160 _wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3);
-extern swig_type_162 _wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_163 arg2, swig_type_164 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
-extern swig_type_165 _wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_166 arg2, int arg3, swig_type_167 arg4, uintptr_t arg5, swig_type_168 arg6, uintptr_t arg7);
-extern swig_type_169 _wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_170 arg2, int arg3, swig_type_171 arg4, uintptr_t arg5, swig_type_172 arg6, uintptr_t arg7);
-extern swig_type_173 _wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_174 _wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_175 _wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_176 _wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_177 arg2);
-extern swig_type_178 _wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3);
-extern swig_type_180 _wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_182 _wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_184 _wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_185 _wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3);
-extern swig_type_187 _wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3);
-extern swig_type_189 _wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_190 arg2, int arg3, uintptr_t arg4, swig_type_191 arg5, uintptr_t arg6, int arg7);
-extern swig_type_192 _wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3);
-extern swig_type_195 _wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_196 arg2, uintptr_t arg3, swig_type_197 arg4, uintptr_t arg5);
-extern swig_type_198 _wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3);
-extern swig_type_201 _wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_203 _wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_204 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_205 _wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_206 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_207 _wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_208 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
-extern swig_type_209 _wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_210 arg3, uintptr_t arg4);
-extern void _wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_211 _wrap_zero_save_open_czero_da5a4e4ba4f647e8(swig_type_212 arg1, uintptr_t arg2);
-extern swig_type_213 _wrap_zero_save_list_czero_da5a4e4ba4f647e8(swig_type_214 arg1, int arg2, uintptr_t arg3, swig_type_215 arg4, uintptr_t arg5);
-extern swig_type_216 _wrap_zero_save_describe_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_217 arg4, uintptr_t arg5);
-extern swig_type_218 _wrap_zero_save_verify_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_219 _wrap_zero_save_compare_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern swig_type_220 _wrap_zero_save_differences_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_221 arg4, uintptr_t arg5);
-extern swig_type_222 _wrap_zero_save_export_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_223 arg2);
-extern swig_type_224 _wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(swig_type_225 arg1, swig_type_226 arg2, uintptr_t arg3, swig_type_227 arg4, uintptr_t arg5);
-extern swig_type_228 _wrap_zero_save_remove_czero_da5a4e4ba4f647e8(swig_type_229 arg1, swig_type_230 arg2);
-extern swig_type_231 _wrap_zero_save_progress_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
-extern void _wrap_zero_save_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_232 _wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_233 arg2);
-extern swig_type_234 _wrap_zero_server_create_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_235 arg3, uintptr_t arg4);
-extern swig_type_236 _wrap_zero_server_seal_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_237 _wrap_zero_server_shard_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
-extern swig_type_238 _wrap_zero_server_replay_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_239 arg3);
-extern swig_type_240 _wrap_zero_server_record_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_241 arg3, uintptr_t arg4);
-extern swig_type_242 _wrap_zero_server_run_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_243 _wrap_zero_server_push_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_244 arg3);
-extern swig_type_245 _wrap_zero_server_pull_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_246 arg3);
-extern swig_type_247 _wrap_zero_server_leave_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern void _wrap_zero_server_release_czero_da5a4e4ba4f647e8(uintptr_t arg1);
-extern swig_type_248 _wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_249 arg2);
-extern swig_type_250 _wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_251 _wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_252 _wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_253 arg2);
-extern swig_type_254 _wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_255 _wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(uintptr_t arg1, int arg2, uintptr_t arg3);
-extern swig_type_256 _wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_257 arg2);
-extern swig_type_258 _wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_259 _wrap_zero_describe_library_czero_da5a4e4ba4f647e8(uintptr_t arg1, swig_type_260 arg2, uintptr_t arg3);
-extern swig_type_261 _wrap_zero_describe_group_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_262 arg3, uintptr_t arg4);
-extern swig_type_263 _wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_264 arg3, uintptr_t arg4);
-extern swig_type_265 _wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(uintptr_t arg1, uintptr_t arg2, swig_type_266 arg3, uintptr_t arg4);
-extern swig_type_267 _wrap_zero_abi_version_czero_da5a4e4ba4f647e8(void);
-extern swig_type_268 _wrap_zero_version_czero_da5a4e4ba4f647e8(void);
-extern swig_type_269 _wrap_zero_has_feature_czero_da5a4e4ba4f647e8(int arg1);
+extern swig_type_1 _wrap_zero_status_name_czero_a217587a179676be(int arg1);
+extern swig_type_2 _wrap_zero_dtype_nbytes_czero_a217587a179676be(int arg1, uintptr_t arg2);
+extern swig_type_3 _wrap_zero_config_create_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_4 _wrap_zero_config_set_i64_czero_a217587a179676be(uintptr_t arg1, int arg2, swig_type_5 arg3);
+extern swig_type_6 _wrap_zero_config_set_f64_czero_a217587a179676be(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_7 _wrap_zero_config_set_str_czero_a217587a179676be(uintptr_t arg1, int arg2, swig_type_8 arg3);
+extern swig_type_9 _wrap_zero_key_bounds_init_czero_a217587a179676be(uintptr_t arg1, swig_type_10 arg2);
+extern swig_type_11 _wrap_zero_config_bounds_czero_a217587a179676be(int arg1, uintptr_t arg2);
+extern swig_type_12 _wrap_zero_config_set_allocator_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern void _wrap_zero_config_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_13 _wrap_zero_request_wait_czero_a217587a179676be(uintptr_t arg1);
+extern void _wrap_zero_request_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_14 _wrap_zero_group_create_local_czero_a217587a179676be(swig_type_15 arg1, swig_type_16 arg2, swig_type_17 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_18 _wrap_zero_group_create_mpi_czero_a217587a179676be(swig_type_19 arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_20 _wrap_zero_group_create_nccl_czero_a217587a179676be(swig_type_21 arg1, swig_type_22 arg2, swig_type_23 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_24 _wrap_zero_group_unique_id_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_25 arg3, uintptr_t arg4);
+extern swig_type_26 _wrap_zero_group_create_env_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_27 _wrap_zero_group_launcher_czero_a217587a179676be(uintptr_t arg1, swig_type_28 arg2, uintptr_t arg3);
+extern swig_type_29 _wrap_zero_group_split_czero_a217587a179676be(uintptr_t arg1, swig_type_30 arg2, swig_type_31 arg3, uintptr_t arg4);
+extern swig_type_32 _wrap_zero_group_rank_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_33 _wrap_zero_group_size_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_34 _wrap_zero_group_local_rank_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_35 _wrap_zero_group_local_size_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_36 _wrap_zero_group_host_count_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_37 _wrap_zero_group_share_czero_a217587a179676be(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_40 _wrap_zero_group_status_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_41 _wrap_zero_group_abort_czero_a217587a179676be(uintptr_t arg1, swig_type_42 arg2);
+extern swig_type_43 _wrap_zero_group_set_deadline_czero_a217587a179676be(uintptr_t arg1, swig_type_44 arg2);
+extern swig_type_45 _wrap_zero_group_quiet_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_46 _wrap_zero_group_all_reduce_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_47 arg3, uintptr_t arg4, swig_type_48 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_49 _wrap_zero_group_reduce_scatter_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_50 arg3, uintptr_t arg4, swig_type_51 arg5, int arg6, int arg7, uintptr_t arg8);
+extern swig_type_52 _wrap_zero_group_all_gather_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_53 arg3, uintptr_t arg4, swig_type_54 arg5, int arg6, uintptr_t arg7);
+extern swig_type_55 _wrap_zero_group_broadcast_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_56 arg3, int arg4, swig_type_57 arg5, uintptr_t arg6);
+extern swig_type_58 _wrap_zero_group_reduce_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_59 arg3, uintptr_t arg4, swig_type_60 arg5, int arg6, int arg7, swig_type_61 arg8, uintptr_t arg9);
+extern swig_type_62 _wrap_zero_group_gather_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_63 arg3, uintptr_t arg4, swig_type_64 arg5, swig_type_65 arg6, int arg7, swig_type_66 arg8, uintptr_t arg9);
+extern swig_type_67 _wrap_zero_group_scatter_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_68 arg3, uintptr_t arg4, swig_type_69 arg5, swig_type_70 arg6, int arg7, swig_type_71 arg8, uintptr_t arg9);
+extern swig_type_72 _wrap_zero_group_all_to_all_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_73 arg3, uintptr_t arg4, swig_type_74 arg5, int arg6, uintptr_t arg7);
+extern swig_type_75 _wrap_zero_group_send_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_76 arg3, int arg4, swig_type_77 arg5, uintptr_t arg6);
+extern swig_type_78 _wrap_zero_group_recv_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_79 arg3, int arg4, swig_type_80 arg5, uintptr_t arg6);
+extern swig_type_81 _wrap_zero_group_barrier_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_82 _wrap_zero_group_balance_czero_a217587a179676be(uintptr_t arg1, double arg2, swig_type_83 arg3, swig_type_84 arg4, swig_type_85 arg5, uintptr_t arg6);
+extern void _wrap_zero_group_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_86 _wrap_zero_buffer_create_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, int arg3, swig_type_87 arg4, uintptr_t arg5);
+extern swig_type_88 _wrap_zero_buffer_shard_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_89 _wrap_zero_buffer_whole_acquire_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_90 _wrap_zero_buffer_whole_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_91 _wrap_zero_buffer_reduce_scatter_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_92 arg3, int arg4, uintptr_t arg5);
+extern swig_type_93 _wrap_zero_buffer_read_czero_a217587a179676be(uintptr_t arg1, swig_type_94 arg2, uintptr_t arg3, swig_type_95 arg4, uintptr_t arg5);
+extern swig_type_96 _wrap_zero_buffer_write_czero_a217587a179676be(uintptr_t arg1, swig_type_97 arg2, uintptr_t arg3, swig_type_98 arg4, uintptr_t arg5);
+extern void _wrap_zero_buffer_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_99 _wrap_zero_step_result_init_czero_a217587a179676be(uintptr_t arg1, swig_type_100 arg2);
+extern swig_type_101 _wrap_zero_verify_result_init_czero_a217587a179676be(uintptr_t arg1, swig_type_102 arg2);
+extern swig_type_103 _wrap_zero_optimizer_create_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_104 _wrap_zero_optimizer_add_set_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_105 _wrap_zero_optimizer_set_model_group_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_106 _wrap_zero_optimizer_add_param_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_107 arg3, int arg4, uintptr_t arg5, swig_type_108 arg6, uintptr_t arg7);
+extern swig_type_109 _wrap_zero_optimizer_set_order_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_110 arg3);
+extern swig_type_111 _wrap_zero_optimizer_add_module_buffer_czero_a217587a179676be(uintptr_t arg1, swig_type_112 arg2, int arg3, uintptr_t arg4, swig_type_113 arg5, int arg6, uintptr_t arg7);
+extern swig_type_114 _wrap_zero_optimizer_set_gather_order_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_115 arg3);
+extern swig_type_116 _wrap_zero_optimizer_seal_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_117 _wrap_zero_optimizer_begin_czero_a217587a179676be(uintptr_t arg1, int arg2);
+extern swig_type_118 _wrap_zero_optimizer_init_param_czero_a217587a179676be(uintptr_t arg1, swig_type_119 arg2, int arg3, double arg4, double arg5, swig_type_120 arg6);
+extern swig_type_121 _wrap_zero_optimizer_module_buffer_czero_a217587a179676be(uintptr_t arg1, swig_type_122 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_123 _wrap_zero_optimizer_sync_module_buffers_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_124 _wrap_zero_optimizer_param_acquire_czero_a217587a179676be(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3, swig_type_126 arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_127 _wrap_zero_optimizer_param_release_czero_a217587a179676be(uintptr_t arg1, swig_type_128 arg2);
+extern swig_type_129 _wrap_zero_optimizer_grad_acquire_czero_a217587a179676be(uintptr_t arg1, swig_type_130 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_131 _wrap_zero_optimizer_grad_ready_czero_a217587a179676be(uintptr_t arg1, swig_type_132 arg2, uintptr_t arg3, swig_type_133 arg4, swig_type_134 arg5, uintptr_t arg6);
+extern swig_type_135 _wrap_zero_optimizer_grad_ready_rows_czero_a217587a179676be(uintptr_t arg1, swig_type_136 arg2, uintptr_t arg3, uintptr_t arg4, swig_type_137 arg5, uintptr_t arg6);
+extern swig_type_138 _wrap_zero_optimizer_grads_ready_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_139 arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_140 _wrap_zero_optimizer_set_weight_czero_a217587a179676be(uintptr_t arg1, double arg2);
+extern swig_type_141 _wrap_zero_optimizer_micro_step_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_142 _wrap_zero_optimizer_step_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_143 _wrap_zero_optimizer_reduce_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_144 _wrap_zero_optimizer_apply_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_145 _wrap_zero_optimizer_gather_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_146 _wrap_zero_optimizer_view_count_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_147 _wrap_zero_optimizer_view_czero_a217587a179676be(uintptr_t arg1, swig_type_148 arg2, int arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7);
+extern swig_type_149 _wrap_zero_optimizer_verify_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_optimizer_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_150 _wrap_zero_optimizer_sync_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_151 _wrap_zero_optimizer_request_stop_czero_a217587a179676be(uintptr_t arg1, swig_type_152 arg2);
+extern swig_type_153 _wrap_zero_optimizer_set_f64_czero_a217587a179676be(uintptr_t arg1, swig_type_154 arg2, int arg3, double arg4);
+extern swig_type_155 _wrap_zero_optimizer_get_f64_czero_a217587a179676be(uintptr_t arg1, swig_type_156 arg2, int arg3, uintptr_t arg4);
+extern swig_type_157 _wrap_zero_optimizer_set_i64_czero_a217587a179676be(uintptr_t arg1, int arg2, swig_type_158 arg3);
+extern swig_type_159 _wrap_zero_optimizer_get_i64_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_160 _wrap_zero_optimizer_slot_count_czero_a217587a179676be(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3);
+extern swig_type_162 _wrap_zero_optimizer_slot_czero_a217587a179676be(uintptr_t arg1, swig_type_163 arg2, swig_type_164 arg3, uintptr_t arg4, uintptr_t arg5, uintptr_t arg6);
+extern swig_type_165 _wrap_zero_optimizer_read_czero_a217587a179676be(uintptr_t arg1, swig_type_166 arg2, int arg3, swig_type_167 arg4, uintptr_t arg5, swig_type_168 arg6, uintptr_t arg7);
+extern swig_type_169 _wrap_zero_optimizer_write_czero_a217587a179676be(uintptr_t arg1, swig_type_170 arg2, int arg3, swig_type_171 arg4, uintptr_t arg5, swig_type_172 arg6, uintptr_t arg7);
+extern swig_type_173 _wrap_zero_optimizer_result_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_174 _wrap_zero_optimizer_refresh_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_175 _wrap_zero_optimizer_loss_scale_address_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_176 _wrap_zero_checkpoint_result_init_czero_a217587a179676be(uintptr_t arg1, swig_type_177 arg2);
+extern swig_type_178 _wrap_zero_optimizer_save_czero_a217587a179676be(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3);
+extern swig_type_180 _wrap_zero_optimizer_save_async_czero_a217587a179676be(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_182 _wrap_zero_optimizer_resume_czero_a217587a179676be(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_184 _wrap_zero_checkpoint_create_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_185 _wrap_zero_checkpoint_add_optimizer_czero_a217587a179676be(uintptr_t arg1, swig_type_186 arg2, uintptr_t arg3);
+extern swig_type_187 _wrap_zero_checkpoint_add_buffer_czero_a217587a179676be(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3);
+extern swig_type_189 _wrap_zero_checkpoint_add_tensor_czero_a217587a179676be(uintptr_t arg1, swig_type_190 arg2, int arg3, uintptr_t arg4, swig_type_191 arg5, uintptr_t arg6, int arg7);
+extern swig_type_192 _wrap_zero_checkpoint_set_text_czero_a217587a179676be(uintptr_t arg1, swig_type_193 arg2, swig_type_194 arg3);
+extern swig_type_195 _wrap_zero_checkpoint_get_text_czero_a217587a179676be(uintptr_t arg1, swig_type_196 arg2, uintptr_t arg3, swig_type_197 arg4, uintptr_t arg5);
+extern swig_type_198 _wrap_zero_checkpoint_rename_czero_a217587a179676be(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3);
+extern swig_type_201 _wrap_zero_checkpoint_save_czero_a217587a179676be(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_203 _wrap_zero_checkpoint_save_async_czero_a217587a179676be(uintptr_t arg1, swig_type_204 arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_205 _wrap_zero_checkpoint_load_czero_a217587a179676be(uintptr_t arg1, swig_type_206 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_207 _wrap_zero_checkpoint_export_czero_a217587a179676be(uintptr_t arg1, swig_type_208 arg2, int arg3, uintptr_t arg4, uintptr_t arg5);
+extern swig_type_209 _wrap_zero_checkpoint_skipped_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_210 arg3, uintptr_t arg4);
+extern void _wrap_zero_checkpoint_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_211 _wrap_zero_save_open_czero_a217587a179676be(swig_type_212 arg1, uintptr_t arg2);
+extern swig_type_213 _wrap_zero_save_list_czero_a217587a179676be(swig_type_214 arg1, int arg2, uintptr_t arg3, swig_type_215 arg4, uintptr_t arg5);
+extern swig_type_216 _wrap_zero_save_describe_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_217 arg4, uintptr_t arg5);
+extern swig_type_218 _wrap_zero_save_verify_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_219 _wrap_zero_save_compare_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern swig_type_220 _wrap_zero_save_differences_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3, swig_type_221 arg4, uintptr_t arg5);
+extern swig_type_222 _wrap_zero_save_export_czero_a217587a179676be(uintptr_t arg1, swig_type_223 arg2);
+extern swig_type_224 _wrap_zero_save_prunable_czero_a217587a179676be(swig_type_225 arg1, swig_type_226 arg2, uintptr_t arg3, swig_type_227 arg4, uintptr_t arg5);
+extern swig_type_228 _wrap_zero_save_remove_czero_a217587a179676be(swig_type_229 arg1, swig_type_230 arg2);
+extern swig_type_231 _wrap_zero_save_progress_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3);
+extern void _wrap_zero_save_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_232 _wrap_zero_server_result_init_czero_a217587a179676be(uintptr_t arg1, swig_type_233 arg2);
+extern swig_type_234 _wrap_zero_server_create_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_235 arg3, uintptr_t arg4);
+extern swig_type_236 _wrap_zero_server_seal_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_237 _wrap_zero_server_shard_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4);
+extern swig_type_238 _wrap_zero_server_replay_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_239 arg3);
+extern swig_type_240 _wrap_zero_server_record_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_241 arg3, uintptr_t arg4);
+extern swig_type_242 _wrap_zero_server_run_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_243 _wrap_zero_server_push_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_244 arg3);
+extern swig_type_245 _wrap_zero_server_pull_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_246 arg3);
+extern swig_type_247 _wrap_zero_server_leave_czero_a217587a179676be(uintptr_t arg1);
+extern void _wrap_zero_server_release_czero_a217587a179676be(uintptr_t arg1);
+extern swig_type_248 _wrap_zero_memory_stats_init_czero_a217587a179676be(uintptr_t arg1, swig_type_249 arg2);
+extern swig_type_250 _wrap_zero_stats_optimizer_memory_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_251 _wrap_zero_stats_buffer_memory_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_252 _wrap_zero_traffic_stats_init_czero_a217587a179676be(uintptr_t arg1, swig_type_253 arg2);
+extern swig_type_254 _wrap_zero_stats_group_traffic_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_255 _wrap_zero_stats_optimizer_traffic_czero_a217587a179676be(uintptr_t arg1, int arg2, uintptr_t arg3);
+extern swig_type_256 _wrap_zero_step_stats_init_czero_a217587a179676be(uintptr_t arg1, swig_type_257 arg2);
+extern swig_type_258 _wrap_zero_stats_optimizer_step_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_259 _wrap_zero_describe_library_czero_a217587a179676be(uintptr_t arg1, swig_type_260 arg2, uintptr_t arg3);
+extern swig_type_261 _wrap_zero_describe_group_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_262 arg3, uintptr_t arg4);
+extern swig_type_263 _wrap_zero_describe_optimizer_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_264 arg3, uintptr_t arg4);
+extern swig_type_265 _wrap_zero_stats_optimizer_trace_czero_a217587a179676be(uintptr_t arg1, uintptr_t arg2, swig_type_266 arg3, uintptr_t arg4);
+extern swig_type_267 _wrap_zero_abi_version_czero_a217587a179676be(void);
+extern swig_type_268 _wrap_zero_version_czero_a217587a179676be(void);
+extern swig_type_269 _wrap_zero_has_feature_czero_a217587a179676be(int arg1);
 #undef intgo
 */
 import "C"
@@ -482,20 +482,20 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_da5a4e4ba4f647e8(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_czero_a217587a179676be(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func Zero_status_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_zero_status_name_czero_da5a4e4ba4f647e8(C.int(_swig_i_0))
+	swig_r_p := C._wrap_zero_status_name_czero_a217587a179676be(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -510,7 +510,7 @@ func Zero_dtype_nbytes(arg1 int32, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_dtype_nbytes_czero_da5a4e4ba4f647e8(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_dtype_nbytes_czero_a217587a179676be(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -524,7 +524,7 @@ func Zero_config_create(arg1 *Config) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg1))
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
-	swig_r_p := C._wrap_zero_config_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_config_create_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -537,7 +537,7 @@ func Zero_config_set_i64(arg1 Config, arg2 int32, arg3 int64) (_swig_ret *Failur
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_i64_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_5(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -550,7 +550,7 @@ func Zero_config_set_f64(arg1 Config, arg2 int32, arg3 float64) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
+	swig_r_p := C._wrap_zero_config_set_f64_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -563,7 +563,7 @@ func Zero_config_set_str(arg1 Config, arg2 int32, arg3 string) (_swig_ret *Failu
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_config_set_str_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_config_set_str_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_8)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -581,7 +581,7 @@ func Zero_key_bounds_init(arg1 *KeyBounds, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_key_bounds_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
+	swig_r_p := C._wrap_zero_key_bounds_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_10(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -596,7 +596,7 @@ func Zero_config_bounds(arg1 int32, arg2 *KeyBounds) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_config_bounds_czero_da5a4e4ba4f647e8(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_config_bounds_czero_a217587a179676be(C.int(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -627,7 +627,7 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_config_set_allocator_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_config_set_allocator_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -637,14 +637,14 @@ func Zero_config_set_allocator(arg1 Config, arg2 unsafe.Pointer, arg3 unsafe.Poi
 func Zero_config_release(arg1 Config) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_config_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_config_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_request_wait(arg1 Request) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_request_wait_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_request_wait_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -654,7 +654,7 @@ func Zero_request_wait(arg1 Request) (_swig_ret *Failure) {
 func Zero_request_release(arg1 Request) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_request_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_request_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, arg5 *Group) (_swig_ret *Failure) {
@@ -669,7 +669,7 @@ func Zero_group_create_local(arg1 string, arg2 int64, arg3 int64, arg4 Config, a
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_local_czero_da5a4e4ba4f647e8(*(*C.swig_type_15)(unsafe.Pointer(&_swig_i_0)), C.swig_type_16(_swig_i_1), C.swig_type_17(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_local_czero_a217587a179676be(*(*C.swig_type_15)(unsafe.Pointer(&_swig_i_0)), C.swig_type_16(_swig_i_1), C.swig_type_17(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -689,7 +689,7 @@ func Zero_group_create_mpi(arg1 int64, arg2 Config, arg3 *Group) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_create_mpi_czero_da5a4e4ba4f647e8(C.swig_type_19(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_create_mpi_czero_a217587a179676be(C.swig_type_19(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -708,7 +708,7 @@ func Zero_group_create_nccl(arg1 string, arg2 int64, arg3 int64, arg4 Config, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_create_nccl_czero_da5a4e4ba4f647e8(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0)), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_create_nccl_czero_a217587a179676be(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0)), C.swig_type_22(_swig_i_1), C.swig_type_23(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -733,7 +733,7 @@ func Zero_group_unique_id(arg1 Config, arg2 *byte, arg3 int64, arg4 *int64) (_sw
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_unique_id_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_25(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_unique_id_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_25(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -749,7 +749,7 @@ func Zero_group_create_env(arg1 Config, arg2 *Group) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_create_env_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_create_env_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -769,7 +769,7 @@ func Zero_group_launcher(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Failur
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_group_launcher_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_group_launcher_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_28(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -787,7 +787,7 @@ func Zero_group_split(arg1 Group, arg2 int64, arg3 int64, arg4 *Group) (_swig_re
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_group_split_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_type_31(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_group_split_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_30(_swig_i_1), C.swig_type_31(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -803,7 +803,7 @@ func Zero_group_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_rank_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_rank_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -819,7 +819,7 @@ func Zero_group_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_size_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_size_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -835,7 +835,7 @@ func Zero_group_local_rank(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_rank_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_rank_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -851,7 +851,7 @@ func Zero_group_local_size(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_local_size_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_local_size_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -867,7 +867,7 @@ func Zero_group_host_count(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_host_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_host_count_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -890,7 +890,7 @@ func Zero_group_share(arg1 Group, arg2 int64, arg3 int64, arg4 *int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_group_share_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_group_share_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_38(_swig_i_1), C.swig_type_39(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -901,7 +901,7 @@ func Zero_group_status(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_status_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_status_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -913,7 +913,7 @@ func Zero_group_abort(arg1 Group, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_abort_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_group_abort_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -928,7 +928,7 @@ func Zero_group_set_deadline(arg1 Group, arg2 int64) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_group_set_deadline_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_set_deadline_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -944,7 +944,7 @@ func Zero_group_quiet(arg1 Group, arg2 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_group_quiet_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_group_quiet_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -974,7 +974,7 @@ func Zero_group_all_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_all_reduce_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_all_reduce_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_47(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_48(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1004,7 +1004,7 @@ func Zero_group_reduce_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4
 	defer keep(unsafe.Pointer(arg8))
 	_swig_i_7 = uintptr(unsafe.Pointer(arg8))
 
-	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
+	swig_r_p := C._wrap_zero_group_reduce_scatter_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_50(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_51(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.uintptr_t(_swig_i_7))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1033,7 +1033,7 @@ func Zero_group_all_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_gather_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_54(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_gather_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_53(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_54(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1057,7 +1057,7 @@ func Zero_group_broadcast(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int3
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_broadcast_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.int(_swig_i_3), C.swig_type_57(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_broadcast_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_56(_swig_i_2), C.int(_swig_i_3), C.swig_type_57(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1088,7 +1088,7 @@ func Zero_group_reduce(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_reduce_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_59(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_60(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_61(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_reduce_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_59(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_60(_swig_i_4), C.int(_swig_i_5), C.int(_swig_i_6), C.swig_type_61(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1119,7 +1119,7 @@ func Zero_group_gather(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_gather_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_63(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_64(_swig_i_4), C.swig_type_65(_swig_i_5), C.int(_swig_i_6), C.swig_type_66(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_gather_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_63(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_64(_swig_i_4), C.swig_type_65(_swig_i_5), C.int(_swig_i_6), C.swig_type_66(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1150,7 +1150,7 @@ func Zero_group_scatter(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 unsafe
 	defer keep(unsafe.Pointer(arg9))
 	_swig_i_8 = uintptr(unsafe.Pointer(arg9))
 
-	swig_r_p := C._wrap_zero_group_scatter_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_68(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_69(_swig_i_4), C.swig_type_70(_swig_i_5), C.int(_swig_i_6), C.swig_type_71(_swig_i_7), C.uintptr_t(_swig_i_8))
+	swig_r_p := C._wrap_zero_group_scatter_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_68(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_69(_swig_i_4), C.swig_type_70(_swig_i_5), C.int(_swig_i_6), C.swig_type_71(_swig_i_7), C.uintptr_t(_swig_i_8))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1179,7 +1179,7 @@ func Zero_group_all_to_all(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 uns
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_group_all_to_all_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_74(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_group_all_to_all_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_73(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_74(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1203,7 +1203,7 @@ func Zero_group_send(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_send_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_send_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_76(_swig_i_2), C.int(_swig_i_3), C.swig_type_77(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1227,7 +1227,7 @@ func Zero_group_recv(arg1 Group, arg2 unsafe.Pointer, arg3 int64, arg4 int32, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_recv_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_79(_swig_i_2), C.int(_swig_i_3), C.swig_type_80(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_recv_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_79(_swig_i_2), C.int(_swig_i_3), C.swig_type_80(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1238,7 +1238,7 @@ func Zero_group_barrier(arg1 Group) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_group_barrier_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_group_barrier_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1258,7 +1258,7 @@ func Zero_group_balance(arg1 Group, arg2 float64, arg3 int64, arg4 int64, arg5 i
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_group_balance_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1), C.swig_type_83(_swig_i_2), C.swig_type_84(_swig_i_3), C.swig_type_85(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_group_balance_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.double(_swig_i_1), C.swig_type_83(_swig_i_2), C.swig_type_84(_swig_i_3), C.swig_type_85(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1268,7 +1268,7 @@ func Zero_group_balance(arg1 Group, arg2 float64, arg3 int64, arg4 int64, arg5 i
 func Zero_group_release(arg1 Group) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_group_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_group_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *Buffer) (_swig_ret *Failure) {
@@ -1284,7 +1284,7 @@ func Zero_buffer_create(arg1 Group, arg2 Config, arg3 int32, arg4 int64, arg5 *B
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_87(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_create_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.int(_swig_i_2), C.swig_type_87(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1310,7 +1310,7 @@ func Zero_buffer_shard(arg1 Buffer, arg2 *uintptr, arg3 *int64, arg4 *int64) (_s
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_buffer_shard_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_buffer_shard_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1331,7 +1331,7 @@ func Zero_buffer_whole_acquire(arg1 Buffer, arg2 unsafe.Pointer, arg3 *uintptr) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_buffer_whole_acquire_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1342,7 +1342,7 @@ func Zero_buffer_whole_release(arg1 Buffer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_buffer_whole_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_buffer_whole_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1365,7 +1365,7 @@ func Zero_buffer_reduce_scatter(arg1 Buffer, arg2 unsafe.Pointer, arg3 int64, ar
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_92(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_reduce_scatter_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_92(_swig_i_2), C.int(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1388,7 +1388,7 @@ func Zero_buffer_read(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64, 
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_read_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_95(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_read_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_95(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1411,7 +1411,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_buffer_write_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_98(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_buffer_write_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_98(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1421,7 +1421,7 @@ func Zero_buffer_write(arg1 Buffer, arg2 int64, arg3 unsafe.Pointer, arg4 int64,
 func Zero_buffer_release(arg1 Buffer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_buffer_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_buffer_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
@@ -1432,7 +1432,7 @@ func Zero_step_result_init(arg1 *StepResult, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_result_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1447,7 +1447,7 @@ func Zero_verify_result_init(arg1 *VerifyResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_verify_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1))
+	swig_r_p := C._wrap_zero_verify_result_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1465,7 +1465,7 @@ func Zero_optimizer_create(arg1 Group, arg2 Config, arg3 *Optimizer) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_create_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1483,7 +1483,7 @@ func Zero_optimizer_add_set(arg1 Optimizer, arg2 Config, arg3 *int64) (_swig_ret
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_add_set_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_add_set_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1496,7 +1496,7 @@ func Zero_optimizer_set_model_group(arg1 Optimizer, arg2 Group) (_swig_ret *Fail
  _swig_i_0 = uintptr(arg1) 
 	var _swig_i_1 uintptr
  _swig_i_1 = uintptr(arg2) 
-	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_model_group_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1522,7 +1522,7 @@ func Zero_optimizer_add_param(arg1 Optimizer, arg2 Config, arg3 string, arg4 int
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_param_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_108(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_param_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), C.int(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_108(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
@@ -1542,7 +1542,7 @@ func Zero_optimizer_set_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_swig_re
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_order_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_order_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_110(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1567,7 +1567,7 @@ func Zero_optimizer_add_module_buffer(arg1 Optimizer, arg2 string, arg3 int32, a
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_113(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_add_module_buffer_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_113(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -1587,7 +1587,7 @@ func Zero_optimizer_set_gather_order(arg1 Optimizer, arg2 *int64, arg3 int64) (_
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_115(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_gather_order_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_115(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1598,7 +1598,7 @@ func Zero_optimizer_seal(arg1 Optimizer) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_optimizer_seal_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_optimizer_seal_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1610,7 +1610,7 @@ func Zero_optimizer_begin(arg1 Optimizer, arg2 int32) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_begin_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_begin_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1626,7 +1626,7 @@ func Zero_optimizer_init_param(arg1 Optimizer, arg2 int64, arg3 int32, arg4 floa
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r_p := C._wrap_zero_optimizer_init_param_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_120(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_init_param_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3), C.double(_swig_i_4), C.swig_type_120(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1648,7 +1648,7 @@ func Zero_optimizer_module_buffer(arg1 Optimizer, arg2 int64, arg3 *uintptr, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_module_buffer_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_122(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1664,7 +1664,7 @@ func Zero_optimizer_sync_module_buffers(arg1 Optimizer, arg2 unsafe.Pointer) (_s
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_sync_module_buffers_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1692,7 +1692,7 @@ func Zero_optimizer_param_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_param_acquire_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_126(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1704,7 +1704,7 @@ func Zero_optimizer_param_release(arg1 Optimizer, arg2 int64) (_swig_ret *Failur
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_param_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_param_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1731,7 +1731,7 @@ func Zero_optimizer_grad_acquire(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grad_acquire_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1755,7 +1755,7 @@ func Zero_optimizer_grad_ready(arg1 Optimizer, arg2 int64, arg3 unsafe.Pointer, 
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_133(_swig_i_3), C.swig_type_134(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_133(_swig_i_3), C.swig_type_134(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1783,7 +1783,7 @@ func Zero_optimizer_grad_ready_rows(arg1 Optimizer, arg2 int64, arg3 *int64, arg
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_grad_ready_rows_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_137(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_grad_ready_rows_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_137(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1810,7 +1810,7 @@ func Zero_optimizer_grads_ready(arg1 Optimizer, arg2 *int64, arg3 int64, arg4 *u
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_optimizer_grads_ready_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_139(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_optimizer_grads_ready_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_139(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1822,7 +1822,7 @@ func Zero_optimizer_set_weight(arg1 Optimizer, arg2 float64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_set_weight_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1839,7 +1839,7 @@ func Zero_optimizer_micro_step(arg1 Optimizer, arg2 int32, arg3 unsafe.Pointer) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_micro_step_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1860,7 +1860,7 @@ func Zero_optimizer_step(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_step_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_step_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1881,7 +1881,7 @@ func Zero_optimizer_reduce(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_reduce_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_reduce_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1897,7 +1897,7 @@ func Zero_optimizer_apply(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Failu
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_apply_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_apply_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1913,7 +1913,7 @@ func Zero_optimizer_gather(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_gather_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_gather_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1929,7 +1929,7 @@ func Zero_optimizer_view_count(arg1 Optimizer, arg2 *int64) (_swig_ret *Failure)
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_view_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_view_count_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1962,7 +1962,7 @@ func Zero_optimizer_view(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_view_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_view_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1983,7 +1983,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_verify_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_verify_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -1993,7 +1993,7 @@ func Zero_optimizer_verify(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *VerifyResu
 func Zero_optimizer_release(arg1 Optimizer) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_optimizer_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_optimizer_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_optimizer_sync(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) (_swig_ret *Failure) {
@@ -2010,7 +2010,7 @@ func Zero_optimizer_sync(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_sync_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_sync_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2022,7 +2022,7 @@ func Zero_optimizer_request_stop(arg1 Optimizer, arg2 int64) (_swig_ret *Failure
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_request_stop_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2036,7 +2036,7 @@ func Zero_optimizer_set_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 float64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_set_f64_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1), C.int(_swig_i_2), C.double(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2054,7 +2054,7 @@ func Zero_optimizer_get_f64(arg1 Optimizer, arg2 int64, arg3 int32, arg4 *float6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_get_f64_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2067,7 +2067,7 @@ func Zero_optimizer_set_i64(arg1 Optimizer, arg2 int32, arg3 int64) (_swig_ret *
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_158(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_set_i64_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_type_158(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2084,7 +2084,7 @@ func Zero_optimizer_get_i64(arg1 Optimizer, arg2 int32, arg3 *int64) (_swig_ret 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_get_i64_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2101,7 +2101,7 @@ func Zero_optimizer_slot_count(arg1 Optimizer, arg2 int64, arg3 *int64) (_swig_r
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_slot_count_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2129,7 +2129,7 @@ func Zero_optimizer_slot(arg1 Optimizer, arg2 int64, arg3 int64, arg4 *int64, ar
 	defer keep(unsafe.Pointer(arg6))
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
-	swig_r_p := C._wrap_zero_optimizer_slot_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1), C.swig_type_164(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
+	swig_r_p := C._wrap_zero_optimizer_slot_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1), C.swig_type_164(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2154,7 +2154,7 @@ func Zero_optimizer_read(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, arg
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_read_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.int(_swig_i_2), C.swig_type_167(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_168(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_read_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1), C.int(_swig_i_2), C.swig_type_167(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_168(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2179,7 +2179,7 @@ func Zero_optimizer_write(arg1 Optimizer, arg2 int64, arg3 int32, arg4 int64, ar
 	defer keep(unsafe.Pointer(arg7))
 	_swig_i_6 = uintptr(unsafe.Pointer(arg7))
 
-	swig_r_p := C._wrap_zero_optimizer_write_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.int(_swig_i_2), C.swig_type_171(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_172(_swig_i_5), C.uintptr_t(_swig_i_6))
+	swig_r_p := C._wrap_zero_optimizer_write_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.int(_swig_i_2), C.swig_type_171(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_type_172(_swig_i_5), C.uintptr_t(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2200,7 +2200,7 @@ func Zero_optimizer_result(arg1 Optimizer, arg2 unsafe.Pointer, arg3 *StepResult
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_result_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_result_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2216,7 +2216,7 @@ func Zero_optimizer_refresh(arg1 Optimizer, arg2 unsafe.Pointer) (_swig_ret *Fai
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_optimizer_refresh_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_optimizer_refresh_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2237,7 +2237,7 @@ func Zero_optimizer_loss_scale_address(arg1 Optimizer, arg2 unsafe.Pointer, arg3
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_loss_scale_address_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2252,7 +2252,7 @@ func Zero_checkpoint_result_init(arg1 *CheckpointResult, arg2 uint64) (_swig_ret
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
+	swig_r_p := C._wrap_zero_checkpoint_result_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2269,7 +2269,7 @@ func Zero_optimizer_save(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer) (_swi
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_optimizer_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_optimizer_save_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2294,7 +2294,7 @@ func Zero_optimizer_save_async(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer,
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_save_async_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2319,7 +2319,7 @@ func Zero_optimizer_resume(arg1 Optimizer, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_optimizer_resume_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_optimizer_resume_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2340,7 +2340,7 @@ func Zero_checkpoint_create(arg1 Group, arg2 Config, arg3 *Checkpoint) (_swig_re
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_checkpoint_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_create_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2354,7 +2354,7 @@ func Zero_checkpoint_add_optimizer(arg1 Checkpoint, arg2 string, arg3 Optimizer)
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_optimizer_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2371,7 +2371,7 @@ func Zero_checkpoint_add_buffer(arg1 Checkpoint, arg2 string, arg3 Buffer) (_swi
 	_swig_i_1 := arg2
 	var _swig_i_2 uintptr
  _swig_i_2 = uintptr(arg3) 
-	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_checkpoint_add_buffer_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2399,7 +2399,7 @@ func Zero_checkpoint_add_tensor(arg1 Checkpoint, arg2 string, arg3 int32, arg4 *
 	_swig_i_5 = uintptr(unsafe.Pointer(arg6))
 
 	_swig_i_6 := arg7
-	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_191(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
+	swig_r_p := C._wrap_zero_checkpoint_add_tensor_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_type_191(_swig_i_4), C.uintptr_t(_swig_i_5), C.int(_swig_i_6))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2415,7 +2415,7 @@ func Zero_checkpoint_set_text(arg1 Checkpoint, arg2 string, arg3 string) (_swig_
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_set_text_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2444,7 +2444,7 @@ func Zero_checkpoint_get_text(arg1 Checkpoint, arg2 string, arg3 *byte, arg4 int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_197(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_get_text_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_type_197(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2460,7 +2460,7 @@ func Zero_checkpoint_rename(arg1 Checkpoint, arg2 string, arg3 string) (_swig_re
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_checkpoint_rename_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)))
+	swig_r_p := C._wrap_zero_checkpoint_rename_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2488,7 +2488,7 @@ func Zero_checkpoint_save(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointer, arg
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_save_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2518,7 +2518,7 @@ func Zero_checkpoint_save_async(arg1 Checkpoint, arg2 string, arg3 unsafe.Pointe
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_save_async_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_save_async_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2544,7 +2544,7 @@ func Zero_checkpoint_load(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsafe.
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_load_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_load_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2570,7 +2570,7 @@ func Zero_checkpoint_export(arg1 Checkpoint, arg2 string, arg3 int32, arg4 unsaf
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_checkpoint_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_checkpoint_export_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2595,7 +2595,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_210(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_checkpoint_skipped_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_210(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2605,7 +2605,7 @@ func Zero_checkpoint_skipped(arg1 Checkpoint, arg2 *byte, arg3 int64, arg4 *int6
 func Zero_checkpoint_release(arg1 Checkpoint) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_checkpoint_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_checkpoint_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
@@ -2616,7 +2616,7 @@ func Zero_save_open(arg1 string, arg2 *Save) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_save_open_czero_da5a4e4ba4f647e8(*(*C.swig_type_212)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_save_open_czero_a217587a179676be(*(*C.swig_type_212)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2641,7 +2641,7 @@ func Zero_save_list(arg1 string, arg2 int32, arg3 *byte, arg4 int64, arg5 *int64
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_list_czero_da5a4e4ba4f647e8(*(*C.swig_type_214)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_215(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_list_czero_a217587a179676be(*(*C.swig_type_214)(unsafe.Pointer(&_swig_i_0)), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_215(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2667,7 +2667,7 @@ func Zero_save_describe(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *int
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_describe_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_217(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_describe_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_217(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2678,7 +2678,7 @@ func Zero_save_verify(arg1 Save) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_save_verify_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_save_verify_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2696,7 +2696,7 @@ func Zero_save_compare(arg1 Save, arg2 Save, arg3 *int64) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_save_compare_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_save_compare_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2719,7 +2719,7 @@ func Zero_save_differences(arg1 Save, arg2 int32, arg3 *byte, arg4 int64, arg5 *
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_differences_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_221(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_differences_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_221(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2731,7 +2731,7 @@ func Zero_save_export(arg1 Save, arg2 string) (_swig_ret *Failure) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_export_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_export_czero_a217587a179676be(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
@@ -2756,7 +2756,7 @@ func Zero_save_prunable(arg1 string, arg2 int64, arg3 *byte, arg4 int64, arg5 *i
 	defer keep(unsafe.Pointer(arg5))
 	_swig_i_4 = uintptr(unsafe.Pointer(arg5))
 
-	swig_r_p := C._wrap_zero_save_prunable_czero_da5a4e4ba4f647e8(*(*C.swig_type_225)(unsafe.Pointer(&_swig_i_0)), C.swig_type_226(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_227(_swig_i_3), C.uintptr_t(_swig_i_4))
+	swig_r_p := C._wrap_zero_save_prunable_czero_a217587a179676be(*(*C.swig_type_225)(unsafe.Pointer(&_swig_i_0)), C.swig_type_226(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_227(_swig_i_3), C.uintptr_t(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2770,7 +2770,7 @@ func Zero_save_remove(arg1 string, arg2 string) (_swig_ret *Failure) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_save_remove_czero_da5a4e4ba4f647e8(*(*C.swig_type_229)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
+	swig_r_p := C._wrap_zero_save_remove_czero_a217587a179676be(*(*C.swig_type_229)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -2797,7 +2797,7 @@ func Zero_save_progress(arg1 Save, arg2 *int64, arg3 *int64) (_swig_ret *Failure
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_save_progress_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_save_progress_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2807,7 +2807,7 @@ func Zero_save_progress(arg1 Save, arg2 *int64, arg3 *int64) (_swig_ret *Failure
 func Zero_save_release(arg1 Save) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_save_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_save_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_server_result_init(arg1 *ServerResult, arg2 uint64) (_swig_ret *Failure) {
@@ -2818,7 +2818,7 @@ func Zero_server_result_init(arg1 *ServerResult, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_server_result_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
+	swig_r_p := C._wrap_zero_server_result_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2837,7 +2837,7 @@ func Zero_server_create(arg1 Group, arg2 Config, arg3 int64, arg4 *Server) (_swi
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_server_create_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_235(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_server_create_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_235(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2848,7 +2848,7 @@ func Zero_server_seal(arg1 Server) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_server_seal_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_server_seal_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2874,7 +2874,7 @@ func Zero_server_shard(arg1 Server, arg2 *uintptr, arg3 *int64, arg4 *int64) (_s
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_server_shard_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_server_shard_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2891,7 +2891,7 @@ func Zero_server_replay(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_server_replay_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_239(_swig_i_2))
+	swig_r_p := C._wrap_zero_server_replay_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_239(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2913,7 +2913,7 @@ func Zero_server_record(arg1 Server, arg2 unsafe.Pointer, arg3 int64, arg4 *int6
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_server_record_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_241(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_server_record_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_241(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2929,7 +2929,7 @@ func Zero_server_run(arg1 Server, arg2 *ServerResult) (_swig_ret *Failure) {
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_server_run_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_server_run_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2946,7 +2946,7 @@ func Zero_server_push(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret *
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_server_push_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_244(_swig_i_2))
+	swig_r_p := C._wrap_zero_server_push_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_244(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2963,7 +2963,7 @@ func Zero_server_pull(arg1 Server, arg2 unsafe.Pointer, arg3 int64) (_swig_ret *
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_zero_server_pull_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_246(_swig_i_2))
+	swig_r_p := C._wrap_zero_server_pull_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_246(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2974,7 +2974,7 @@ func Zero_server_leave(arg1 Server) (_swig_ret *Failure) {
 	var swig_r string
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	swig_r_p := C._wrap_zero_server_leave_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_zero_server_leave_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -2984,7 +2984,7 @@ func Zero_server_leave(arg1 Server) (_swig_ret *Failure) {
 func Zero_server_release(arg1 Server) {
 	var _swig_i_0 uintptr
  _swig_i_0 = uintptr(arg1) 
-	C._wrap_zero_server_release_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0))
+	C._wrap_zero_server_release_czero_a217587a179676be(C.uintptr_t(_swig_i_0))
 }
 
 func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure) {
@@ -2995,7 +2995,7 @@ func Zero_memory_stats_init(arg1 *MemoryStats, arg2 uint64) (_swig_ret *Failure)
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_memory_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
+	swig_r_p := C._wrap_zero_memory_stats_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3012,7 +3012,7 @@ func Zero_stats_optimizer_memory(arg1 Optimizer, arg2 int32, arg3 *MemoryStats) 
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_memory_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3029,7 +3029,7 @@ func Zero_stats_buffer_memory(arg1 Buffer, arg2 int32, arg3 *MemoryStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_buffer_memory_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3044,7 +3044,7 @@ func Zero_traffic_stats_init(arg1 *TrafficStats, arg2 uint64) (_swig_ret *Failur
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_traffic_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_253(_swig_i_1))
+	swig_r_p := C._wrap_zero_traffic_stats_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_253(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3061,7 +3061,7 @@ func Zero_stats_group_traffic(arg1 Group, arg2 int32, arg3 *TrafficStats) (_swig
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_group_traffic_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_group_traffic_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3078,7 +3078,7 @@ func Zero_stats_optimizer_traffic(arg1 Optimizer, arg2 int32, arg3 *TrafficStats
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_stats_optimizer_traffic_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3093,7 +3093,7 @@ func Zero_step_stats_init(arg1 *StepStats, arg2 uint64) (_swig_ret *Failure) {
 	_swig_i_0 = uintptr(unsafe.Pointer(arg1))
 
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_zero_step_stats_init_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1))
+	swig_r_p := C._wrap_zero_step_stats_init_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3109,7 +3109,7 @@ func Zero_stats_optimizer_step(arg1 Optimizer, arg2 *StepStats) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg2))
 	_swig_i_1 = uintptr(unsafe.Pointer(arg2))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	swig_r_p := C._wrap_zero_stats_optimizer_step_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3129,7 +3129,7 @@ func Zero_describe_library(arg1 *byte, arg2 int64, arg3 *int64) (_swig_ret *Fail
 	defer keep(unsafe.Pointer(arg3))
 	_swig_i_2 = uintptr(unsafe.Pointer(arg3))
 
-	swig_r_p := C._wrap_zero_describe_library_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.swig_type_260(_swig_i_1), C.uintptr_t(_swig_i_2))
+	swig_r_p := C._wrap_zero_describe_library_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.swig_type_260(_swig_i_1), C.uintptr_t(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3151,7 +3151,7 @@ func Zero_describe_group(arg1 Group, arg2 *byte, arg3 int64, arg4 *int64) (_swig
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_group_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_262(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_group_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_262(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3173,7 +3173,7 @@ func Zero_describe_optimizer(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *int64
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_describe_optimizer_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_264(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_describe_optimizer_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_264(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3195,7 +3195,7 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 	defer keep(unsafe.Pointer(arg4))
 	_swig_i_3 = uintptr(unsafe.Pointer(arg4))
 
-	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_da5a4e4ba4f647e8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_266(_swig_i_2), C.uintptr_t(_swig_i_3))
+	swig_r_p := C._wrap_zero_stats_optimizer_trace_czero_a217587a179676be(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_266(_swig_i_2), C.uintptr_t(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 *Failure
  swig_r_1 = newFailure(swig_r) 
@@ -3204,13 +3204,13 @@ func Zero_stats_optimizer_trace(arg1 Optimizer, arg2 *byte, arg3 int64, arg4 *in
 
 func Zero_abi_version() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_zero_abi_version_czero_da5a4e4ba4f647e8())
+	swig_r = (int64)(C._wrap_zero_abi_version_czero_a217587a179676be())
 	return swig_r
 }
 
 func Zero_version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_zero_version_czero_da5a4e4ba4f647e8()
+	swig_r_p := C._wrap_zero_version_czero_a217587a179676be()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
  swig_r_1 = swig_r 
@@ -3220,7 +3220,7 @@ func Zero_version() (_swig_ret string) {
 func Zero_has_feature(arg1 int32) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_zero_has_feature_czero_da5a4e4ba4f647e8(C.int(_swig_i_0)))
+	swig_r = (int64)(C._wrap_zero_has_feature_czero_a217587a179676be(C.int(_swig_i_0)))
 	return swig_r
 }
 
