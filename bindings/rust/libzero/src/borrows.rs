@@ -38,6 +38,26 @@ struct ParamAcrossStep;
 /// ```
 struct FirstValuesAcrossBegin;
 
+/// Memory of a device that a parameter's view names goes with the view.
+///
+/// ```compile_fail,E0505
+/// fn address(optimizer: &libzero::Optimizer, w: libzero::Param<f32>) -> libzero::Result<*const f32> {
+///     let view = optimizer.param_device(w)?;
+///     let slice = view.slice();
+///     drop(view);
+///     Ok(slice.as_ptr())
+/// }
+/// ```
+/// ```
+/// fn address(optimizer: &libzero::Optimizer, w: libzero::Param<f32>) -> libzero::Result<*const f32> {
+///     let view = optimizer.param_device(w)?;
+///     let address = view.slice().as_ptr();
+///     drop(view);
+///     Ok(address)
+/// }
+/// ```
+struct DeviceSliceAfterView;
+
 /// A gradient's view does not outlive a micro-step.
 ///
 /// ```compile_fail,E0502

@@ -227,7 +227,7 @@ impl Optimizer {
     pub fn save(&mut self, folder: &str) -> Result<()> {
         let folder = c_text("folder", folder)?;
         // SAFETY: the handle is the optimizer's, and the text ends with a NUL.
-        check(unsafe { sys::zero_optimizer_save(self.as_ptr(), folder.as_ptr(), NO_STREAM) })
+        check(unsafe { sys::zero_optimizer_save(self.as_ptr(), folder.as_ptr(), self.stream) })
     }
 
     /// Loads the newest valid save in `folder`, instead of [`begin`](Optimizer::begin); false where there is none. A collective.
@@ -235,7 +235,7 @@ impl Optimizer {
         let folder = c_text("folder", folder)?;
         let mut found = 0;
         // SAFETY: as above; `&mut` says that no view lives.
-        check(unsafe { sys::zero_optimizer_resume(self.as_ptr(), folder.as_ptr(), NO_STREAM, &mut found) })?;
+        check(unsafe { sys::zero_optimizer_resume(self.as_ptr(), folder.as_ptr(), self.stream, &mut found) })?;
         Ok(found != 0)
     }
 

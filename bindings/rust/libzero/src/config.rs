@@ -32,6 +32,8 @@ pub struct Config {
     tied_to: Option<i64>,
     custom: bool,
     lazy: bool,
+    device: i64,
+    tier: i64,
 }
 
 // SAFETY: zero/config.h: "one thread per config at a time", and release on any thread.
@@ -45,11 +47,11 @@ impl Config {
         // SAFETY: `handle` receives the config.
         check(unsafe { sys::zero_config_create(&mut handle) })?;
         let handle = NonNull::new(handle).expect("a new config has a handle");
-        Ok(Config { handle, grad_dtype: None, tied_to: None, custom: false, lazy: false })
+        Ok(Config { handle, grad_dtype: None, tied_to: None, custom: false, lazy: false, device: -1, tier: i64::from(sys::ZERO_TIER_HOST) })
     }
 
-    /// Sets a key. Integers, numbers, texts and this crate's enums are values; the key's type must be theirs. What would make slices
-    /// unsound is [`Code::Unsupported`]: [`Key::OneCopy`], and any [`Key::Tier`] but [`Tier::Host`].
+    /// Sets a key. Integers, numbers, texts and this crate's enums are values; the key's type must be theirs. [`Key::OneCopy`] would make
+    /// slices unsound, and is [`Code::Unsupported`].
     pub fn set<V: Value>(&mut self, key: Key, value: V) -> Result<&mut Self> {
         value.set(self, key)?;
         Ok(self)
@@ -101,16 +103,28 @@ impl Config {
         self.custom
     }
 
+    /// [`Key::Device`]; -1 = none.
+    pub(crate) fn device(&self) -> i64 {
+        self.device
+    }
+
+    /// [`Key::Tier`] is [`Tier::Device`].
+    pub(crate) fn is_on_device(&self) -> bool {
+        self.tier == i64::from(sys::ZERO_TIER_DEVICE)
+    }
+
     /// [`Key::CheckpointSnapshot`] is [`Snapshot::Lazy`].
     pub(crate) fn is_lazy(&self) -> bool {
         self.lazy
     }
 
     fn set_i64(&mut self, key: Key, value: i64) -> Result<()> {
-        check_slices_stay_sound(key.raw(), value)?;
+        check_slices_stay_sound(key.raw())?;
         self.set_number(key.raw(), value)?;
         match key.raw() {
             sys::ZERO_KEY_GRAD_DTYPE => self.grad_dtype = Some(DType::from_raw(value as i32)),
+            sys::ZERO_KEY_DEVICE => self.device = value,
+            sys::ZERO_KEY_TIER => self.tier = value,
             sys::ZERO_KEY_TIED_TO => self.tied_to = Some(value),
             sys::ZERO_KEY_CHECKPOINT_SNAPSHOT => self.lazy = value == i64::from(sys::ZERO_SNAPSHOT_LAZY),
             _ => {}
@@ -151,20 +165,13 @@ pub(crate) fn config_ptr(config: Option<&Config>) -> *const sys::zero_config {
     config.map_or(ptr::null(), Config::as_ptr)
 }
 
-/// Refuses what would make slices of memory that is shared, or that is not the host's. A value that never gets into a config cannot get into
-/// an optimizer either; the C API would not tell what a config holds.
-fn check_slices_stay_sound(key: i32, value: i64) -> Result<()> {
-    let text = match key {
-        sys::ZERO_KEY_ONE_COPY => {
-            "ZERO_KEY_ONE_COPY lets ranks share memory; Config::one_copy sets it and says what you then promise".into()
-        }
-        sys::ZERO_KEY_TIER if value != i64::from(sys::ZERO_TIER_HOST) => format!(
-            "ZERO_KEY_TIER is {value}, but memory of a device cannot be given out as a slice: leave it ZERO_TIER_HOST ({}), or use \
-             libzero::sys",
-            sys::ZERO_TIER_HOST
-        ),
-        _ => return Ok(()),
-    };
+/// Refuses what would make slices of memory that is shared. A value that never gets into a config cannot get into an optimizer either; the C
+/// API would not tell what a config holds.
+fn check_slices_stay_sound(key: i32) -> Result<()> {
+    if key != sys::ZERO_KEY_ONE_COPY {
+        return Ok(());
+    }
+    let text = "ZERO_KEY_ONE_COPY lets ranks share memory; Config::one_copy sets it and says what you then promise";
     Err(Error::new(Code::Unsupported, text))
 }
 

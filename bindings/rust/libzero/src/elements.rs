@@ -26,6 +26,11 @@ impl<T: SlotElement> Elements<T> {
         Elements { first: NonNull::dangling(), count: 0 }
     }
 
+    /// Where they lie, on the host or a device.
+    pub(crate) fn place(&self) -> *mut T {
+        self.first.as_ptr()
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.count
     }

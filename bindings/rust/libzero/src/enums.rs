@@ -280,7 +280,7 @@ c_enum! {
     Tier {
         /// In the host's memory.
         Host = ZERO_TIER_HOST,
-        /// In a CUDA device's, which the calls of `libzero_sys` hand out; [`Config::set`](crate::Config::set) refuses it.
+        /// In a CUDA device's, as [`DeviceSlice`](crate::DeviceSlice) ([`Optimizer::param_device`](crate::Optimizer::param_device)).
         Device = ZERO_TIER_DEVICE,
     }
 }

@@ -52,7 +52,7 @@ unsafe impl Sync for Group {}
 /// The communicator that stands for `MPI_COMM_WORLD` in [`Group::mpi`].
 pub const MPI_WORLD: i64 = sys::ZERO_MPI_WORLD;
 
-/// `stream` of the C API is for addresses on devices; methods take slices.
+/// `stream` of the C API is for addresses on devices; methods of groups and buffers take slices.
 pub(crate) const NO_STREAM: *mut c_void = ptr::null_mut();
 
 /// zero/group.h: groups of a launcher are made by one thread of the process at a time.

@@ -54,6 +54,7 @@ mod buffer;
 mod checkpoint;
 mod collectives;
 mod config;
+mod device;
 mod dtype;
 mod element;
 mod elements;
@@ -77,6 +78,7 @@ pub use allocator::Allocator;
 pub use buffer::{Buffer, Whole};
 pub use checkpoint::{Checkpoint, CheckpointResult};
 pub use config::{Config, Value};
+pub use device::{DeviceSlice, DeviceSliceMut};
 pub use element::{Element, F8Ue5M3, SlotElement, F8E4M3};
 pub use enums::{
     Code, DType, Divisor, Feature, Finding, LineCode, Master, Memory, MicroStep, Nonfinite, Operation, Part, ReduceOp, Residual, Rounding,
@@ -88,8 +90,8 @@ pub use half::{Bf16, F16};
 pub use key::{Bounds, Key};
 pub use library::{abi_version, describe, has_feature, version};
 pub use optimizer::{
-    GradView, Initialiser, ModuleBuffer, ModuleBufferView, Optimizer, Param, ParamView, ParamViewMut, Reduction, SlotInfo, StepResult,
-    VerifyResult, View,
+    DeviceGradView, DeviceParamView, DeviceParamViewMut, GradView, Initialiser, ModuleBuffer, ModuleBufferView, Optimizer, Param,
+    ParamView, ParamViewMut, Reduction, SlotInfo, StepResult, VerifyResult, View,
 };
 pub use save::{list_saves, prunable_saves, remove_save, Save};
 pub use saving::Saving;

@@ -131,7 +131,7 @@ impl Optimizer {
             Vec::new(),
             |_, request| {
                 // SAFETY: the handle is the optimizer's, and the text ends with a NUL. `&mut` says that no view lives while libzero copies.
-                unsafe { sys::zero_optimizer_save_async(self.as_ptr(), folder.as_ptr(), NO_STREAM, request) }
+                unsafe { sys::zero_optimizer_save_async(self.as_ptr(), folder.as_ptr(), self.stream, request) }
             },
         )
     }

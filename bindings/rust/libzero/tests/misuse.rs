@@ -5,7 +5,7 @@ mod ranks;
 use std::mem;
 use std::ops::Range;
 
-use libzero::{check, sys, Bf16, Code, Config, DType, Error, Group, Key, Optimizer, Param, ReduceOp, Slot, Source, SyncRule, Tier};
+use libzero::{check, sys, Bf16, Code, Config, Error, Group, Key, Optimizer, Param, ReduceOp, Slot, Source, SyncRule};
 
 fn sealed(group: &Group, stage: i64) -> (Optimizer, Param<f32>) {
     let mut config = Config::new().unwrap();
@@ -203,29 +203,6 @@ fn keys_that_share_memory_are_not_set_by_number() {
         assert!(error.text().contains("Config::one_copy"), "{error}");
     }
     assert_eq!(code(config.set(Key::OneCopy, 1.0)), Code::InvalidArgument);
-}
-
-#[test]
-fn the_tier_of_a_device_is_refused() {
-    let mut config = Config::new().unwrap();
-    let error = config.set(Key::Tier, Tier::Device).unwrap_err();
-    assert_eq!(error.code(), Code::Unsupported);
-    assert!(error.text().contains("ZERO_KEY_TIER is 1, but memory of a device cannot be given out as a slice"), "{error}");
-    for key in [Key::Tier, Key::Other(sys::ZERO_KEY_TIER)] {
-        assert_eq!(code(config.set(key, 1)), Code::Unsupported);
-        assert_eq!(code(config.set(key, true)), Code::Unsupported);
-        assert_eq!(code(config.set(key, Tier::Other(2))), Code::Unsupported);
-        assert_eq!(code(config.set(key, DType::F32)), Code::Unsupported);
-        assert_eq!(code(config.set(key, 1i64 << 32)), Code::Unsupported);
-        assert_eq!(code(config.set(key, 1.0)), Code::InvalidArgument);
-        assert_eq!(code(config.set(key, "1")), Code::InvalidArgument);
-    }
-    config.set(Key::Tier, Tier::Host).unwrap();
-    let group = Group::alone(None).unwrap();
-    let mut optimizer = Optimizer::new(&group, Some(&config)).unwrap(); // of the host, as before
-    let w = optimizer.add_param::<f32>("w", &[7], None).unwrap();
-    optimizer.seal().unwrap();
-    assert_eq!(optimizer.param(w).unwrap()[..], [0.0; 7]);
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use libzero::{
-    Buffer, Checkpoint, Config, Error, GradView, Group, Key, ModuleBuffer, ModuleBufferView, Optimizer, Param, ParamView, ParamViewMut, Reduction,
-    Save, Saving, Server, Source, StepResult, View, Whole,
+    Buffer, Checkpoint, Config, DeviceGradView, DeviceParamView, DeviceParamViewMut, DeviceSliceMut, Error, GradView, Group, Key,
+    ModuleBuffer, ModuleBufferView, Optimizer, Param, ParamView, ParamViewMut, Reduction, Save, Saving, Server, Source, StepResult, View,
+    Whole,
 };
 
 /// Whether a type has a marker: a constant of the type itself is found before that of the trait.
@@ -59,7 +60,8 @@ fn each_type_is_what_its_documentation_says() {
         Config: Config, Group: Group, Buffer: Buffer<f32>, Whole: Whole<f32>, Optimizer: Optimizer, Param: Param<f32>,
         ParamView: ParamView<f32>, ParamViewMut: ParamViewMut<f32>, GradView: GradView<f32>, ModuleBuffer: ModuleBuffer<f32>,
         ModuleBufferView: ModuleBufferView<f32>, Reduction: Reduction, View: View, Checkpoint: Checkpoint, Save: Save, Saving: Saving,
-        Error: Error, Server: Server,
+        Error: Error, Server: Server, DeviceSliceMut: DeviceSliceMut<f32>, DeviceGradView: DeviceGradView<f32>,
+        DeviceParamView: DeviceParamView<f32>, DeviceParamViewMut: DeviceParamViewMut<f32>,
     ];
     let mut documented = Vec::new();
     documented_structs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut documented);

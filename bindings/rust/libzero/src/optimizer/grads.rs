@@ -11,7 +11,6 @@ use crate::element::Element;
 use crate::elements::{debug_as_slice, Elements};
 use crate::enums::Code;
 use crate::error::{check, Error, Result};
-use crate::group::NO_STREAM;
 use crate::optimizer::params::Param;
 use crate::optimizer::tensors::{check_type, take, Tensor};
 use crate::optimizer::Optimizer;
@@ -20,6 +19,7 @@ impl Optimizer {
     /// Memory for the tensor's gradient, which the view gives back with [`ready`](GradView::ready). A view that is dropped before leaves it
     /// acquired, for another.
     pub fn grad<T, G: Element>(&self, param: Param<T, G>) -> Result<GradView<'_, G>> {
+        self.check_lends(false)?;
         let tensor = self.tensor(param.id())?;
         let mut untouched = self.lock_gradient::<G>(tensor)?;
         let (elements, again) = self.acquire_grad(param.id(), tensor.count)?;
@@ -34,7 +34,7 @@ impl Optimizer {
         let mut untouched = self.lock_gradient::<G>(tensor)?;
         // SAFETY: the handle is the optimizer's, and `grad` is a slice of the gradient's dtype.
         check(unsafe {
-            sys::zero_optimizer_grad_ready(self.as_ptr(), param.id(), grad.as_ptr().cast(), offset as i64, grad.len() as i64, NO_STREAM)
+            sys::zero_optimizer_grad_ready(self.as_ptr(), param.id(), grad.as_ptr().cast(), offset as i64, grad.len() as i64, self.stream)
         })?;
         *untouched = false;
         Ok(())
@@ -58,7 +58,7 @@ impl Optimizer {
                 rows.as_ptr(),
                 values.as_ptr().cast(),
                 rows.len() as i64,
-                NO_STREAM,
+                self.stream,
             )
         })?;
         *untouched = false;
@@ -82,27 +82,29 @@ impl Optimizer {
             places.push(grad.as_ptr().cast());
         }
         // SAFETY: the handle is the optimizer's, and every place is that of a slice with all elements of the gradient's dtype.
-        check(unsafe { sys::zero_optimizer_grads_ready(self.as_ptr(), ids.as_ptr(), ids.len() as i64, places.as_mut_ptr(), NO_STREAM) })
+        check(unsafe { sys::zero_optimizer_grads_ready(self.as_ptr(), ids.as_ptr(), ids.len() as i64, places.as_mut_ptr(), self.stream) })
     }
 
     /// For one view or call at a time, of the gradient's own type.
-    fn lock_gradient<G: Element>(&self, tensor: &Tensor) -> Result<RefMut<'_, bool>> {
+    pub(super) fn lock_gradient<G: Element>(&self, tensor: &Tensor) -> Result<RefMut<'_, bool>> {
         check_type::<G>(format_args!("the gradient of {}", tensor.name), tensor.grad_dtype)?;
         take(&self.holder(tensor).gradient, format_args!("the gradient of {}", tensor.name))
     }
 
     /// The memory, and whether libzero has handed it out before: it does not know what was written there.
-    fn acquire_grad<G: Element>(&self, id: i64, count: usize) -> Result<(Elements<G>, bool)> {
+    pub(super) fn acquire_grad<G: Element>(&self, id: i64, count: usize) -> Result<(Elements<G>, bool)> {
         let (mut data, mut again) = (ptr::null_mut(), 0);
         // SAFETY: the handle is the optimizer's, and the results go to locals.
-        check(unsafe { sys::zero_optimizer_grad_acquire(self.as_ptr(), id, NO_STREAM, &mut data, &mut again) })?;
+        check(unsafe { sys::zero_optimizer_grad_acquire(self.as_ptr(), id, self.stream, &mut data, &mut again) })?;
         Ok((Elements::new(data, count), again != 0))
     }
 
     /// Says that a range of the acquired memory was filled.
-    fn filled(&self, id: i64, range: Range<usize>) -> Result<()> {
+    pub(super) fn filled(&self, id: i64, range: Range<usize>) -> Result<()> {
         // SAFETY: the handle is the optimizer's; no address means the acquired one.
-        check(unsafe { sys::zero_optimizer_grad_ready(self.as_ptr(), id, ptr::null(), range.start as i64, range.len() as i64, NO_STREAM) })
+        check(unsafe {
+            sys::zero_optimizer_grad_ready(self.as_ptr(), id, ptr::null(), range.start as i64, range.len() as i64, self.stream)
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! ZeRO optimizers: parameters, gradients and optimizer states of a model, sharded over the ranks of a group.
 
+mod devices;
 mod grads;
 mod module_buffers;
 mod params;
@@ -11,6 +12,7 @@ mod tensors;
 mod verification;
 mod views;
 
+use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ use crate::error::{check, Result};
 use crate::group::Group;
 use tensors::{ModuleTensor, Tensor};
 
+pub use devices::{DeviceGradView, DeviceParamView, DeviceParamViewMut};
 pub use grads::GradView;
 pub use module_buffers::{ModuleBuffer, ModuleBufferView};
 pub use params::{Param, ParamView, ParamViewMut};
@@ -80,6 +83,10 @@ pub use views::View;
 /// Only one thread may use an optimizer at a time: it is [`Send`], but not [`Sync`], and its views stay on their thread. The slices in
 /// them may be lent to others.
 ///
+/// With [`Key::Device`](crate::Key::Device), gradients and destinations of parameters may lie on that CUDA device
+/// ([`DeviceSlice`](crate::DeviceSlice)); with [`Tier::Device`](crate::Tier::Device) the library's memory does too, and is seen through
+/// methods whose names end with `_device`.
+///
 /// Dropping it waits for parameters that are being gathered ahead, at most for the group's deadline.
 #[derive(Debug)]
 pub struct Optimizer {
@@ -92,11 +99,17 @@ pub struct Optimizer {
     begun: bool,
     /// The algorithm is the caller's own.
     custom: bool,
+    /// The CUDA device whose memory may be given; -1 = none.
+    device: i64,
+    /// The library's memory lies on that device.
+    on_device: bool,
+    /// Of that device; null = its default stream.
+    pub(crate) stream: *mut c_void,
     /// Each save that reads the optimizer's memory while steps go on holds another one.
     readers: Arc<()>,
 }
 
-// SAFETY: zero/optimizer.h: "one thread per optimizer at a time", and release on any thread.
+// SAFETY: zero/optimizer.h: "one thread per optimizer at a time", and release on any thread. CUDA takes a stream on any thread.
 unsafe impl Send for Optimizer {}
 
 impl Optimizer {
@@ -112,6 +125,9 @@ impl Optimizer {
             module_buffers: Vec::new(),
             begun: false,
             custom: config.map_or(false, Config::is_custom),
+            device: config.map_or(-1, Config::device),
+            on_device: config.map_or(false, Config::is_on_device),
+            stream: ptr::null_mut(),
             readers: Arc::new(()),
         })
     }

@@ -11,7 +11,6 @@ use libzero_sys as sys;
 use crate::element::Element;
 use crate::elements::{debug_as_slice, Elements};
 use crate::error::{check, Result};
-use crate::group::NO_STREAM;
 use crate::optimizer::tensors::{check_type, take};
 use crate::optimizer::Optimizer;
 
@@ -62,7 +61,7 @@ impl Optimizer {
     /// Brings all module buffers in line by their rules. A collective, at any time after [`seal`](Optimizer::seal).
     pub fn sync_module_buffers(&mut self) -> Result<()> {
         // SAFETY: the handle is the optimizer's; `&mut` says that no view lives.
-        check(unsafe { sys::zero_optimizer_sync_module_buffers(self.as_ptr(), NO_STREAM) })
+        check(unsafe { sys::zero_optimizer_sync_module_buffers(self.as_ptr(), self.stream) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parameters: handles, and views of their values.
 
 use std::cell::{Ref, RefMut};
+use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +13,6 @@ use crate::element::Element;
 use crate::elements::{debug_as_slice, Elements};
 use crate::enums::Code;
 use crate::error::{check, Error, Result};
-use crate::group::NO_STREAM;
 use crate::optimizer::tensors::{check_type, share, take};
 use crate::optimizer::Optimizer;
 
@@ -57,6 +57,7 @@ impl Optimizer {
     /// The whole tensor, until the view is dropped. In stages 0 to 2 every rank holds it; in stage 3 it is gathered from the shards: a
     /// collective.
     pub fn param<T: Element, G>(&self, param: Param<T, G>) -> Result<ParamView<'_, T>> {
+        self.check_lends(false)?;
         let tensor = self.tensor(param.id)?;
         check_type::<T>(&tensor.name, tensor.dtype)?;
         let lock = share(&self.holder(tensor).values, &tensor.name)?;
@@ -66,14 +67,10 @@ impl Optimizer {
     /// The whole tensor, to be filled with first values: after [`seal`](Optimizer::seal), before the first [`begin`](Optimizer::begin).
     /// Later changes go through [`write`](Optimizer::write).
     pub fn param_mut<T: Element, G>(&self, param: Param<T, G>) -> Result<ParamViewMut<'_, T>> {
+        self.check_lends(false)?;
         let tensor = self.tensor(param.id)?;
         check_type::<T>(&tensor.name, tensor.dtype)?;
-        if self.begun {
-            return Err(Error::new(
-                Code::State,
-                "parameters are read-only after begin; change them with write, and call begin with Source::Shards",
-            ));
-        }
+        self.check_not_begun()?;
         let lock = take(&self.holder(tensor).values, &tensor.name)?;
         Ok(ParamViewMut { acquired: self.acquire(param.id, tensor.count)?, _lock: lock })
     }
@@ -83,35 +80,42 @@ impl Optimizer {
         let tensor = self.tensor(param.id)?;
         check_type::<T>(&tensor.name, tensor.dtype)?;
         let _lock = share(&self.holder(tensor).values, &tensor.name)?;
-        let mut data = ptr::null_mut();
-        // SAFETY: the handle is the optimizer's, and `values` is a slice of the parameter's dtype, given back below.
-        check(unsafe {
-            sys::zero_optimizer_param_acquire(
-                self.as_ptr(),
-                param.id,
-                values.as_mut_ptr().cast(),
-                values.len() as i64,
-                NO_STREAM,
-                &mut data,
-            )
-        })?;
-        // SAFETY: the handle is the optimizer's.
-        check(unsafe { sys::zero_optimizer_param_release(self.as_ptr(), param.id) })
+        // SAFETY: `values` is a slice of the parameter's dtype.
+        unsafe { self.fill(param.id, values.as_mut_ptr().cast(), values.len()) }
     }
 
-    fn acquire<T: Element>(&self, id: i64, count: usize) -> Result<Acquired<'_, T>> {
+    /// # Safety
+    /// `count` elements of the parameter's dtype lie at `values`, where the optimizer writes them.
+    pub(super) unsafe fn fill(&self, id: i64, values: *mut c_void, count: usize) -> Result<()> {
+        let mut data = ptr::null_mut();
+        // SAFETY: the handle is the optimizer's, and the memory is given back below.
+        check(unsafe { sys::zero_optimizer_param_acquire(self.as_ptr(), id, values, count as i64, self.stream, &mut data) })?;
+        // SAFETY: the handle is the optimizer's.
+        check(unsafe { sys::zero_optimizer_param_release(self.as_ptr(), id) })
+    }
+
+    /// What may not be written through addresses any more.
+    pub(super) fn check_not_begun(&self) -> Result<()> {
+        if !self.begun {
+            return Ok(());
+        }
+        let text = "parameters are read-only after begin; change them with write, and call begin with Source::Shards";
+        Err(Error::new(Code::State, text))
+    }
+
+    pub(super) fn acquire<T: Element>(&self, id: i64, count: usize) -> Result<Acquired<'_, T>> {
         let mut data = ptr::null_mut();
         // SAFETY: the handle is the optimizer's; without a destination the memory is libzero's.
-        check(unsafe { sys::zero_optimizer_param_acquire(self.as_ptr(), id, ptr::null_mut(), 0, NO_STREAM, &mut data) })?;
+        check(unsafe { sys::zero_optimizer_param_acquire(self.as_ptr(), id, ptr::null_mut(), 0, self.stream, &mut data) })?;
         Ok(Acquired { optimizer: self, id, elements: Elements::new(data, count) })
     }
 }
 
 /// One acquire, until drop.
-struct Acquired<'a, T> {
+pub(super) struct Acquired<'a, T> {
     optimizer: &'a Optimizer,
     id: i64,
-    elements: Elements<T>,
+    pub(super) elements: Elements<T>,
 }
 
 impl<T> Drop for Acquired<'_, T> {

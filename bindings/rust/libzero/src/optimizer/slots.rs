@@ -5,7 +5,6 @@ use libzero_sys as sys;
 use crate::element::SlotElement;
 use crate::enums::{Code, DType, Slot};
 use crate::error::{check, Error, Result};
-use crate::group::NO_STREAM;
 use crate::optimizer::tensors::{check_type, share};
 use crate::optimizer::Optimizer;
 
@@ -40,7 +39,7 @@ impl Optimizer {
         let _lock = of_param.then(|| share(&self.holder(tensor).values, &tensor.name)).transpose()?;
         // SAFETY: the handle is the optimizer's, and `data` is a slice of the slot's dtype.
         check(unsafe {
-            sys::zero_optimizer_read(self.as_ptr(), id, slot.raw(), offset as i64, data.as_mut_ptr().cast(), data.len() as i64, NO_STREAM)
+            sys::zero_optimizer_read(self.as_ptr(), id, slot.raw(), offset as i64, data.as_mut_ptr().cast(), data.len() as i64, self.stream)
         })
     }
 
@@ -50,7 +49,7 @@ impl Optimizer {
         self.check_slot::<T>(id, slot)?;
         // SAFETY: as in `read`; `&mut` says that no view lives.
         check(unsafe {
-            sys::zero_optimizer_write(self.as_ptr(), id, slot.raw(), offset as i64, data.as_ptr().cast(), data.len() as i64, NO_STREAM)
+            sys::zero_optimizer_write(self.as_ptr(), id, slot.raw(), offset as i64, data.as_ptr().cast(), data.len() as i64, self.stream)
         })
     }
 

@@ -6,7 +6,6 @@ use libzero_sys as sys;
 
 use crate::enums::MicroStep;
 use crate::error::{check, Result};
-use crate::group::NO_STREAM;
 use crate::optimizer::views::View;
 use crate::optimizer::Optimizer;
 use crate::stats::init;
@@ -55,7 +54,7 @@ impl Optimizer {
     pub fn step(&mut self) -> Result<StepResult> {
         let mut result = init(sys::zero_step_result_init)?;
         // SAFETY: the handle is the optimizer's; `&mut` says that no view lives, and `result` knows its own size.
-        check(unsafe { sys::zero_optimizer_step(self.as_ptr(), NO_STREAM, &mut result) })?;
+        check(unsafe { sys::zero_optimizer_step(self.as_ptr(), self.stream, &mut result) })?;
         Ok(StepResult::from(result))
     }
 
@@ -92,7 +91,7 @@ impl Optimizer {
     pub fn reduce(&mut self) -> Result<Reduction<'_>> {
         let mut result = init(sys::zero_step_result_init)?;
         // SAFETY: as in `step`.
-        check(unsafe { sys::zero_optimizer_reduce(self.as_ptr(), NO_STREAM, &mut result) })?;
+        check(unsafe { sys::zero_optimizer_reduce(self.as_ptr(), self.stream, &mut result) })?;
         Ok(Reduction { optimizer: self, result: StepResult::from(result) })
     }
 
@@ -101,14 +100,14 @@ impl Optimizer {
     pub fn sync(&mut self) -> Result<StepResult> {
         let mut result = init(sys::zero_step_result_init)?;
         // SAFETY: as in `step`.
-        check(unsafe { sys::zero_optimizer_sync(self.as_ptr(), NO_STREAM, &mut result) })?;
+        check(unsafe { sys::zero_optimizer_sync(self.as_ptr(), self.stream, &mut result) })?;
         Ok(StepResult::from(result))
     }
 
     /// Begins a micro-step: gradients of a part of the step's batch. A step of one micro-step needs no call.
     pub fn micro_step(&mut self, kind: MicroStep) -> Result<()> {
         // SAFETY: the handle is the optimizer's; `&mut` says that no view lives.
-        check(unsafe { sys::zero_optimizer_micro_step(self.as_ptr(), kind.raw(), NO_STREAM) })
+        check(unsafe { sys::zero_optimizer_micro_step(self.as_ptr(), kind.raw(), self.stream) })
     }
 
     /// This rank's weight of the step under way, or behind [`micro_step`](Optimizer::micro_step) of that micro-step, before its first
@@ -139,7 +138,7 @@ impl Reduction<'_> {
     /// Updates this rank's shard, in stage 0 everything, with the built-in algorithm, once; nothing when the vote was to skip.
     pub fn apply(&mut self) -> Result<()> {
         // SAFETY: the handle is the optimizer's; `&mut` says that no view lives.
-        check(unsafe { sys::zero_optimizer_apply(self.optimizer.as_ptr(), NO_STREAM) })
+        check(unsafe { sys::zero_optimizer_apply(self.optimizer.as_ptr(), self.optimizer.stream) })
     }
 
     /// The pieces of all parameters that this rank updates, with gradients and parameters, for an update of the caller's own.
@@ -150,7 +149,7 @@ impl Reduction<'_> {
     /// Makes the new parameters visible and ends the step.
     pub fn gather(self) -> Result<()> {
         // SAFETY: the handle is the optimizer's; `self` says that no view lives.
-        check(unsafe { sys::zero_optimizer_gather(self.optimizer.as_ptr(), NO_STREAM) })
+        check(unsafe { sys::zero_optimizer_gather(self.optimizer.as_ptr(), self.optimizer.stream) })
     }
 }
 

@@ -4,7 +4,6 @@ use libzero_sys as sys;
 
 use crate::enums::{Finding, Slot};
 use crate::error::{check, Result};
-use crate::group::NO_STREAM;
 use crate::optimizer::Optimizer;
 use crate::stats::init;
 
@@ -57,7 +56,7 @@ impl Optimizer {
     pub fn verify(&mut self) -> Result<VerifyResult> {
         let mut result = init(sys::zero_verify_result_init)?;
         // SAFETY: the handle is the optimizer's, and `result` knows its own size.
-        check(unsafe { sys::zero_optimizer_verify(self.as_ptr(), NO_STREAM, &mut result) })?;
+        check(unsafe { sys::zero_optimizer_verify(self.as_ptr(), self.stream, &mut result) })?;
         Ok(VerifyResult::from(result))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use libzero_sys as sys;
 
+use crate::device::DeviceSliceMut;
 use crate::element::SlotElement;
 use crate::elements::Elements;
 use crate::enums::{Code, Slot};
@@ -69,12 +70,23 @@ impl<'a> View<'a> {
 
     /// The elements in one slot. Each slot is handed out once per view, so that slices of several slots can be used together.
     pub fn slot<T: SlotElement>(&mut self, slot: Slot) -> Result<&'a mut [T]> {
+        self.optimizer.check_lends(false)?;
         self.check_slot::<T>(slot)?;
         let (_, range, data) = self.optimizer.view(self.index, slot.raw())?;
         self.taken |= Self::bit(slot);
         // SAFETY: the memory lives as long as the optimizer, which is borrowed by `&mut` for 'a; no two views, and no two slots of one,
         // share elements, and each is handed out once. Other ranks reach parameters and gradients only within collectives.
         Ok(unsafe { Elements::new(data, range.len()).slice_mut() })
+    }
+
+    /// As [`slot`](View::slot), with [`Tier::Device`](crate::Tier::Device).
+    pub fn slot_device<T: SlotElement>(&mut self, slot: Slot) -> Result<DeviceSliceMut<'a, T>> {
+        self.optimizer.check_lends(true)?;
+        self.check_slot::<T>(slot)?;
+        let (_, range, data) = self.optimizer.view(self.index, slot.raw())?;
+        self.taken |= Self::bit(slot);
+        // SAFETY: as above.
+        Ok(unsafe { DeviceSliceMut::from_raw(self.optimizer.device, data.cast(), range.len()) })
     }
 
     fn check_slot<T: SlotElement>(&self, slot: Slot) -> Result<()> {
