@@ -265,7 +265,7 @@ func (o *Optimizer) Save(ctx context.Context, folder string) error {
 	if err := checkText("folder", folder); err != nil {
 		return err
 	}
-	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_save(raw, folder, nil) })
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_save(raw, folder, o.onStream()) })
 }
 
 // Resume loads the newest valid save in folder, instead of Begin; false where there is none. A collective.
@@ -275,7 +275,7 @@ func (o *Optimizer) Resume(ctx context.Context, folder string) (bool, error) {
 		return false, err
 	}
 	err := o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_resume(raw, folder, nil, &found)
+		return czero.Zero_optimizer_resume(raw, folder, o.onStream(), &found)
 	})
 	return found != 0, err
 }

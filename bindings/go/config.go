@@ -1,7 +1,6 @@
 package zero
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -23,12 +22,16 @@ type Config struct {
 // setter sets a key to a value in any config.
 type setter func(czero.Config) *czero.Failure
 
-// storedDTypes is what typed slices must know of a parameter's config, which libzero does not tell.
+// storedDTypes is what typed slices must know of a config, which libzero does not tell.
 type storedDTypes struct {
 	grad    DType // KeyGradDType; 0 = that of the parameter
 	gradSet bool
 	tiedTo  int // KeyTiedTo, when it is set
 	tied    bool
+
+	device    int64 // KeyDevice, when it is set
+	deviceSet bool
+	onDevice  bool // KeyTier is TierDevice
 }
 
 // Setting is a key with its value, for NewConfig.
@@ -73,11 +76,8 @@ func NewConfig(settings ...Setting) (*Config, error) {
 	return c, nil
 }
 
-// SetI64 sets a key of type i64. KeyTier can only be TierHost: anything else is ErrUnsupported.
+// SetI64 sets a key of type i64.
 func (c *Config) SetI64(key Key, value int64) error {
-	if err := checkTier(key, value); err != nil {
-		return err
-	}
 	return wrap(c.lend(func(raw czero.Config) *czero.Failure {
 		failure := c.apply(raw, key, func(raw czero.Config) *czero.Failure { return czero.Zero_config_set_i64(raw, int32(key), value) })
 		if failure == nil {
@@ -156,17 +156,6 @@ func (c *Config) snapshot() (czero.Config, error) {
 	return raw, nil
 }
 
-// checkTier refuses tiers whose addresses would become slices of memory that this program cannot read. A value that never gets into a config
-// cannot get into an optimizer either; libzero would not tell what a config holds.
-func checkTier(key Key, value int64) error {
-	if key != KeyTier || Tier(value) == TierHost {
-		return nil
-	}
-	return &Error{Code: ErrUnsupported, Text: fmt.Sprintf(
-		"ZERO_KEY_TIER is %d, but memory of a device cannot be given out as a slice: leave it ZERO_TIER_HOST (%d), or call libzero from C",
-		value, TierHost)}
-}
-
 // note keeps what typed slices must know, within lend.
 func (c *Config) note(key Key, value int64) {
 	switch key {
@@ -174,6 +163,10 @@ func (c *Config) note(key Key, value int64) {
 		c.dtypes.grad, c.dtypes.gradSet = DType(value), true
 	case KeyTiedTo:
 		c.dtypes.tiedTo, c.dtypes.tied = int(value), true
+	case KeyDevice:
+		c.dtypes.device, c.dtypes.deviceSet = value, true
+	case KeyTier:
+		c.dtypes.onDevice = Tier(value) == TierDevice
 	}
 }
 

@@ -45,31 +45,6 @@ func TestNewConfigGivesTheErrorOfASetting(t *testing.T) {
 	}
 }
 
-// Slices of a device's memory would be a crash, so no config that asks for it comes to be.
-func TestTheTierOfADeviceIsRefused(t *testing.T) {
-	_, err := zero.NewConfig(zero.Int(zero.KeyDevice, 0), zero.Int(zero.KeyTier, zero.TierDevice))
-	wantError(t, "NewConfig", err, zero.ErrUnsupported)
-	if !strings.Contains(err.Error(), "ZERO_KEY_TIER is 1, but memory of a device cannot be given out as a slice") {
-		t.Errorf("got %v", err)
-	}
-	alone(t, func(r rank) {
-		config := must(zero.NewConfig(zero.Int(zero.KeyTier, zero.TierHost)))
-		defer config.Close()
-		for _, value := range []int64{1, 2, -1, 1 << 32} {
-			wantError(r, "SetI64", config.SetI64(zero.Key(332), value), zero.ErrUnsupported)
-		}
-		wantError(r, "SetF64", config.SetF64(zero.KeyTier, 1), zero.ErrInvalidArgument)
-		wantError(r, "SetStr", config.SetStr(zero.KeyTier, "1"), zero.ErrInvalidArgument)
-		optimizer := must(zero.NewOptimizer(r.Group, config)) // of the host, as before
-		defer optimizer.Close()
-		must(optimizer.AddParam("w", zero.DTypeF32, []int{3}, nil))
-		check(optimizer.Seal(ctx))
-		w := must(zero.Acquire[float32](ctx, optimizer, 0))
-		w[2] = 1
-		check(optimizer.Release(0))
-	})
-}
-
 func TestBoundsTellTypeAndDefault(t *testing.T) {
 	stage := must(zero.Bounds(zero.KeyStage))
 	wantEqual(t, "stage", stage, zero.KeyBounds{Type: zero.KeyTypeI64, MaxI64: 3, DefaultI64: 1})

@@ -3,6 +3,7 @@ package zero
 import (
 	"context"
 	"fmt"
+	"unsafe"
 
 	"example.org/libzero/bindings/go/internal/czero"
 )
@@ -23,7 +24,7 @@ func (m MicroStep) String() string { return nameOf("ZERO_MICRO_STEP_", int64(m))
 // MicroStep begins a micro-step. A step of one micro-step needs no call. A collective.
 func (o *Optimizer) MicroStep(ctx context.Context, kind MicroStep) error {
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_micro_step(raw, int32(kind), nil)
+		return czero.Zero_optimizer_micro_step(raw, int32(kind), o.onStream())
 	})
 }
 
@@ -38,18 +39,26 @@ func (o *Optimizer) SetWeight(weight float64) error {
 // reductions under way.
 func AcquireGrad[T Element](ctx context.Context, o *Optimizer, id int) (grad []T, add bool, err error) {
 	param := o.param(id)
+	if err := o.checkLends(false); err != nil {
+		return nil, false, err
+	}
 	if err := checkElement[T]("the gradient of parameter", id, param.grad); err != nil {
 		return nil, false, err
 	}
-	var address uintptr
-	var accumulate int64
-	err = o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_grad_acquire(raw, int64(id), nil, &address, &accumulate)
-	})
+	address, add, err := o.acquireGrad(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
-	return sliceOf[T](address, param.count), accumulate != 0, nil
+	return sliceOf[T](address, param.count), add, nil
+}
+
+// acquireGrad returns the address of a gradient in libzero's memory, and whether to add to it.
+func (o *Optimizer) acquireGrad(ctx context.Context, id int) (address uintptr, add bool, err error) {
+	var accumulate int64
+	err = o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_grad_acquire(raw, int64(id), o.onStream(), &address, &accumulate)
+	})
+	return address, accumulate != 0, err
 }
 
 // GradReady says that the acquired gradient of a parameter is final for this step. The reduction of a bucket starts when all its gradients
@@ -61,7 +70,7 @@ func (o *Optimizer) GradReady(ctx context.Context, id int) error {
 // GradRangeReady is GradReady for count elements from offset on. Each element becomes ready once in a step.
 func (o *Optimizer) GradRangeReady(ctx context.Context, id, offset, count int) error {
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_grad_ready(raw, int64(id), nil, int64(offset), int64(count), nil)
+		return czero.Zero_optimizer_grad_ready(raw, int64(id), nil, int64(offset), int64(count), o.onStream())
 	})
 }
 
@@ -70,8 +79,13 @@ func GiveGrad[T Element](ctx context.Context, o *Optimizer, id, offset int, grad
 	if err := checkElement[T]("the gradient of parameter", id, o.param(id).grad); err != nil {
 		return err
 	}
+	return o.giveGrad(ctx, id, offset, placeOf(grad), len(grad))
+}
+
+// giveGrad gives elements of a gradient, wherever they lie.
+func (o *Optimizer) giveGrad(ctx context.Context, id, offset int, grad unsafe.Pointer, count int) error {
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_grad_ready(raw, int64(id), placeOf(grad), int64(offset), int64(len(grad)), nil)
+		return czero.Zero_optimizer_grad_ready(raw, int64(id), grad, int64(offset), int64(count), o.onStream())
 	})
 }
 
@@ -88,6 +102,6 @@ func GiveGradRows[T Element](ctx context.Context, o *Optimizer, id int, rows []i
 	}
 	numbers := toInt64s(rows)
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_grad_ready_rows(raw, int64(id), (*int64)(addressOf(numbers)), addressOf(values), int64(len(rows)), nil)
+		return czero.Zero_optimizer_grad_ready_rows(raw, int64(id), (*int64)(addressOf(numbers)), addressOf(values), int64(len(rows)), o.onStream())
 	})
 }

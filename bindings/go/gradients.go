@@ -53,6 +53,6 @@ func (g *Gradients[T]) Ready(ctx context.Context) error {
 		return nil
 	}
 	return g.optimizer.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_grads_ready(raw, &g.ids[0], int64(len(g.ids)), &g.places[0], nil)
+		return czero.Zero_optimizer_grads_ready(raw, &g.ids[0], int64(len(g.ids)), &g.places[0], g.optimizer.onStream())
 	})
 }

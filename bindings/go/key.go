@@ -57,7 +57,7 @@ const (
 	KeyMemoryLimit         = Key(czero.ZERO_KEY_MEMORY_LIMIT)          // i64
 	KeyTraceEvents         = Key(czero.ZERO_KEY_TRACE_EVENTS)          // i64
 	KeyOneCopy             = Key(czero.ZERO_KEY_ONE_COPY)              // i64
-	KeyDevice              = Key(czero.ZERO_KEY_DEVICE)                // i64, for memory of devices, which C calls take
+	KeyDevice              = Key(czero.ZERO_KEY_DEVICE)                // i64; DeviceSlice
 	KeyCUDAModule          = Key(czero.ZERO_KEY_CUDA_MODULE)           // str
 	KeyTier                = Key(czero.ZERO_KEY_TIER)                  // i64, a Tier; only TierHost, because slices are the host's
 	KeyReplicaRanks        = Key(czero.ZERO_KEY_REPLICA_RANKS)         // i64: ranks of one replica; -1: those of a host
@@ -268,7 +268,7 @@ type Tier int64
 // Where parameters, gradients and states lie.
 const (
 	TierHost   = Tier(czero.ZERO_TIER_HOST)   // in the host's memory
-	TierDevice = Tier(czero.ZERO_TIER_DEVICE) // in a CUDA device's, which C calls hand out; a Config refuses it
+	TierDevice = Tier(czero.ZERO_TIER_DEVICE) // in a CUDA device's, as DeviceSlice
 )
 
 // String returns its name, for example "host".

@@ -58,7 +58,9 @@ func ModuleBuffer[T Element](o *Optimizer, id int) ([]T, error) {
 
 // SyncModuleBuffers brings all module buffers in line by their rules. A collective.
 func (o *Optimizer) SyncModuleBuffers(ctx context.Context) error {
-	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_sync_module_buffers(raw, nil) })
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_sync_module_buffers(raw, o.onStream())
+	})
 }
 
 func (o *Optimizer) moduleBuffer(id int) layout {

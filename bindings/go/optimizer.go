@@ -12,8 +12,14 @@ import (
 //
 // Its life: NewOptimizer, AddParam for each tensor, Seal, first values, Begin; then for each step Acquire and Release of parameters around
 // their use, AcquireGrad, GradReady, Step. All ranks add the same tensors in the same order.
+//
+// With KeyDevice, functions with Device in their names take memory of that CUDA device; with TierDevice they return libzero's there.
 type Optimizer struct {
 	object object[czero.Optimizer]
+
+	device   int64   // KeyDevice; -1 = none
+	onDevice bool    // KeyTier is TierDevice
+	stream   uintptr // of SetStream; object's mutex guards it
 
 	layouts       sync.Mutex // of what follows; nobody waits with it
 	grad          DType      // KeyGradDType of the optimizer's config; 0 = that of the parameter
@@ -46,7 +52,11 @@ func NewOptimizer(g *Group, config *Config) (*Optimizer, error) {
 	o := &Optimizer{}
 	o.object.members = members
 	err := wrap(config.lend(func(options czero.Config) *czero.Failure {
-		o.grad = config.known().grad
+		known := config.known()
+		o.grad, o.device, o.onDevice = known.grad, -1, known.onDevice
+		if known.deviceSet {
+			o.device = known.device
+		}
 		return czero.Zero_optimizer_create(group, options, &o.object.handle)
 	}))
 	if err != nil {

@@ -2,6 +2,7 @@ package zero
 
 import (
 	"context"
+	"unsafe"
 
 	"example.org/libzero/bindings/go/internal/czero"
 )
@@ -49,17 +50,25 @@ func (o *Optimizer) Begin(ctx context.Context, source Source) error {
 // In stage 3 after Begin it is gathered, which is a collective.
 func Acquire[T Element](ctx context.Context, o *Optimizer, id int) ([]T, error) {
 	param := o.param(id)
+	if err := o.checkLends(false); err != nil {
+		return nil, err
+	}
 	if err := checkElement[T]("parameter", id, param.dtype); err != nil {
 		return nil, err
 	}
-	var address uintptr
-	err := o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_param_acquire(raw, int64(id), nil, 0, nil, &address)
-	})
+	address, err := o.acquire(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return sliceOf[T](address, param.count), nil
+}
+
+// acquire returns the address of a parameter in libzero's memory.
+func (o *Optimizer) acquire(ctx context.Context, id int) (address uintptr, err error) {
+	err = o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
+		return czero.Zero_optimizer_param_acquire(raw, int64(id), nil, 0, o.onStream(), &address)
+	})
+	return address, err
 }
 
 // Release ends one Acquire of a parameter. Not a collective.
@@ -73,9 +82,14 @@ func CopyParam[T Element](ctx context.Context, o *Optimizer, id int, dst []T) er
 	if err := checkElement[T]("parameter", id, o.param(id).dtype); err != nil {
 		return err
 	}
+	return o.fill(ctx, id, placeOf(dst), len(dst))
+}
+
+// fill sets memory to a parameter, wherever it lies.
+func (o *Optimizer) fill(ctx context.Context, id int, dst unsafe.Pointer, count int) error {
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
 		var address uintptr
-		failure := czero.Zero_optimizer_param_acquire(raw, int64(id), placeOf(dst), int64(len(dst)), nil, &address)
+		failure := czero.Zero_optimizer_param_acquire(raw, int64(id), dst, int64(count), o.onStream(), &address)
 		if failure != nil {
 			return failure
 		}

@@ -51,7 +51,7 @@ func (c *Checkpoint) SaveAsync(ctx context.Context, folder string) (*Saving, err
 // wait until this one has ended. The end of ctx counts until SaveAsync has returned.
 func (o *Optimizer) SaveAsync(ctx context.Context, folder string) (*Saving, error) {
 	return saveAsync(ctx, o.self(), folder, func(raw czero.Optimizer, _ *czero.CheckpointResult, request *czero.Request) *czero.Failure {
-		return czero.Zero_optimizer_save_async(raw, folder, nil, request)
+		return czero.Zero_optimizer_save_async(raw, folder, o.onStream(), request)
 	})
 }
 

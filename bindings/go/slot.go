@@ -76,7 +76,7 @@ func ReadSlot[T Element](ctx context.Context, o *Optimizer, id int, slot Slot, o
 		if failure := checkSlot[T](o, raw, id, slot); failure != nil {
 			return failure
 		}
-		return czero.Zero_optimizer_read(raw, int64(id), int32(slot), int64(offset), addressOf(data), int64(len(data)), nil)
+		return czero.Zero_optimizer_read(raw, int64(id), int32(slot), int64(offset), addressOf(data), int64(len(data)), o.onStream())
 	})
 }
 
@@ -87,7 +87,7 @@ func WriteSlot[T Element](ctx context.Context, o *Optimizer, id int, slot Slot, 
 		if failure := checkSlot[T](o, raw, id, slot); failure != nil {
 			return failure
 		}
-		return czero.Zero_optimizer_write(raw, int64(id), int32(slot), int64(offset), addressOf(data), int64(len(data)), nil)
+		return czero.Zero_optimizer_write(raw, int64(id), int32(slot), int64(offset), addressOf(data), int64(len(data)), o.onStream())
 	})
 }
 

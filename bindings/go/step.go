@@ -39,12 +39,12 @@ func (o *Optimizer) Reduce(ctx context.Context) (StepResult, error) {
 
 // Apply is the second part of Step: it updates what this rank owns. With the algorithm "custom" the program does that, through Views.
 func (o *Optimizer) Apply(ctx context.Context) error {
-	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_apply(raw, nil) })
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_apply(raw, o.onStream()) })
 }
 
 // Gather is the last part of Step: it makes the new parameters visible. A collective.
 func (o *Optimizer) Gather(ctx context.Context) error {
-	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_gather(raw, nil) })
+	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure { return czero.Zero_optimizer_gather(raw, o.onStream()) })
 }
 
 func (o *Optimizer) step(
@@ -55,7 +55,7 @@ func (o *Optimizer) step(
 		if failure := czero.Zero_step_result_init(&result, uint64(unsafe.Sizeof(result))); failure != nil {
 			return failure
 		}
-		return call(raw, nil, &result)
+		return call(raw, o.onStream(), &result)
 	})
 	return StepResult{
 		Step: int(result.Step), Skipped: result.Skipped != 0, SkippedTotal: int(result.SkippedTotal),
@@ -98,7 +98,7 @@ func (o *Optimizer) Verify(ctx context.Context) (VerifyResult, error) {
 		if failure := czero.Zero_verify_result_init(&result, uint64(unsafe.Sizeof(result))); failure != nil {
 			return failure
 		}
-		return czero.Zero_optimizer_verify(raw, nil, &result)
+		return czero.Zero_optimizer_verify(raw, o.onStream(), &result)
 	})
 	return VerifyResult{
 		Found: Finding(result.Found), Chunks: int(result.ChunkCount), Rank: int(result.Rank), OtherRank: int(result.OtherRank),

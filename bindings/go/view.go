@@ -22,6 +22,23 @@ func (o *Optimizer) ViewCount() (int, error) {
 // ViewAt returns view number index of a slot. Gradients are valid between Reduce and Gather, everything else from Begin on, outside of Step.
 // Who writes parameters through views at other times than between Reduce and Gather acquires them first and calls Begin afterwards.
 func ViewAt[T Element](o *Optimizer, index int, slot Slot) (View[T], error) {
+	if err := o.checkLends(false); err != nil {
+		return View[T]{}, err
+	}
+	piece, err := pieceAt[T](o, index, slot)
+	if err != nil {
+		return View[T]{}, err
+	}
+	return View[T]{piece.param, piece.offset, sliceOf[T](piece.address, piece.count)}, nil
+}
+
+// piece is a View wherever its memory lies.
+type piece struct {
+	param, offset, count int
+	address              uintptr
+}
+
+func pieceAt[T Element](o *Optimizer, index int, slot Slot) (piece, error) {
 	var param, offset, count int64
 	var address uintptr
 	err := o.self().do(func(raw czero.Optimizer) *czero.Failure {
@@ -31,16 +48,13 @@ func ViewAt[T Element](o *Optimizer, index int, slot Slot) (View[T], error) {
 		}
 		return failure
 	})
-	if err != nil {
-		return View[T]{}, err
-	}
 	switch slot {
 	case SlotParamScale, SlotFirstScale, SlotSecondScale:
 		count = (count + elementsPerScale - 1) / elementsPerScale
 	case SlotUpdateCount:
 		count = 1
 	}
-	return View[T]{int(param), int(offset), sliceOf[T](address, int(count))}, nil
+	return piece{int(param), int(offset), int(count), address}, err
 }
 
 // Views returns all views of a slot, in the same order for every slot.
