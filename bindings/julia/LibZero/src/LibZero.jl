@@ -22,13 +22,13 @@ module LibZero
 
 import Libdl
 
-export BFloat16, Buffer, Checkpoint, Config, Group, ModuleBuffer, Optimizer, Parameter, Saving, Server, ZeroError
+export BFloat16, Buffer, Checkpoint, Config, DeviceArray, Group, ModuleBuffer, Optimizer, Parameter, Saving, Server, ZeroError
 export CheckpointResult, KeyBounds, MemoryStats, ServerResult, StepResult, StepStats, TrafficStats, VerifyResult
 export env_group, launcher, mpi_group, nccl_group, unique_id
 export abort, balance, barrier, group_rank, group_size, host_count, local_rank, local_size, quiet, set_deadline!, share, status
 export all_gather!, all_reduce!, all_to_all!, bcast!, gather!, recv!, reduce!, reduce_scatter!, scatter!, send
 export acquire, acquire!, release, shard, shard_range
-export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!
+export add_module_buffer!, add_param!, add_set!, set_gather_order!, set_model_group!, set_order!, set_stream!
 export begin!, init_param!, module_buffer, seal!, sync_module_buffers!
 export apply!, grad_acquire, grad_ready, grad_ready_rows, grads_ready, micro_step!, set_weight!, step!, sync!
 export load!, rename!, request_stop, resume!, save, save_async, skipped
@@ -55,6 +55,7 @@ include("group.jl")
 include("collectives.jl")
 include("buffer.jl")
 include("server.jl")
+include("device.jl")
 include("optimizer.jl")
 include("parameter.jl")
 include("first_values.jl")

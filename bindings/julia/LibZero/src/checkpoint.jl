@@ -116,7 +116,7 @@ export_params(checkpoint::Checkpoint, path::AbstractString; as::Union{Type,Nothi
 
 Loads the newest valid save in `folder` and says whether there was one; if not, the optimizer is as it was. A collective.
 """
-resume!(optimizer::Optimizer, folder::AbstractString) = zero_optimizer_resume(optimizer, folder) != 0
+resume!(optimizer::Optimizer, folder::AbstractString) = zero_optimizer_resume(optimizer, folder, optimizer.stream) != 0
 
 """
     skipped(checkpoint)

@@ -47,21 +47,12 @@ set_value(config, key, value) =
     throw(ArgumentError("key $(label(KEY, key)) is given a $(typeof(value)); values are numbers, strings, names of enum values, types or " *
                         "parameters"))
 
-function set_integer(config, key, value)
-    number = Int64(value)
-    check_tier(key, number)
-    zero_config_set_i64(config, key, number)
-end
+set_integer(config, key, value) = zero_config_set_i64(config, key, Int64(value))
 
-"""
-Refuses tiers whose addresses would become arrays of memory that Julia cannot read. A value that never gets into a config cannot get into an
-optimizer either; libzero would not tell what a config holds.
-"""
-function check_tier(key, value)
-    key == ZERO_KEY_TIER && value != ZERO_TIER_HOST || return nothing
-    throw(ZeroError(ZERO_E_UNSUPPORTED, zero_status_name(ZERO_E_UNSUPPORTED),
-                    "ZERO_KEY_TIER is $value, but memory of a device cannot be given out as an array: leave it ZERO_TIER_HOST " *
-                    "($ZERO_TIER_HOST), or call libzero from C"))
+"The number that a key was set to, or what stands for it."
+function integer_in(config::Config, key::Int32, otherwise)
+    value = get(config.values, key, otherwise)
+    return Int64(value isa Symbol ? code(values_of(key), value) : value isa Type ? dtype(value) : value)
 end
 
 "The enum whose names a key takes."

@@ -15,8 +15,8 @@ that at most a second before it takes more memory, but up to the deadline where 
 grad_acquire(optimizer::Optimizer, param::Parameter{T,N,G}) where {T,N,G} = GC.@preserve optimizer begin
     number = id(optimizer, param)
     let_ranks_catch_up(optimizer)
-    data, accumulate = zero_optimizer_grad_acquire(optimizer, number)
-    lend(optimizer, G, data, param.dims), accumulate == 1
+    data, accumulate = zero_optimizer_grad_acquire(optimizer, number, optimizer.stream)
+    lend_tensor(optimizer, G, data, param.dims), accumulate == 1
 end
 
 function grad_acquire(f::Function, optimizer::Optimizer, param::Parameter)
@@ -31,11 +31,11 @@ end
     grad_ready(optimizer, param, grad, first = 1)
 
 Says that elements of the tensor's gradient are final for this step: those at `range` of the acquired array, or those from `first` on, which
-are copied out of `grad`. A `grad` that covers the tensor is a vector or has its size. Each element is given once per step, in ranges of any
-order.
+are copied out of `grad`, an array or a [`DeviceArray`](@ref). A `grad` that covers the tensor is a vector or has its size. Each element is
+given once per step, in ranges of any order.
 """
 function grad_ready(optimizer::Optimizer, param::Parameter, range::AbstractUnitRange{<:Integer} = 1:length(param))
-    zero_optimizer_grad_ready(optimizer, id(optimizer, param), C_NULL, first(range) - 1, length(range))
+    zero_optimizer_grad_ready(optimizer, id(optimizer, param), C_NULL, first(range) - 1, length(range), optimizer.stream)
 end
 
 function grad_ready(optimizer::Optimizer, param::Parameter{T,N,G}, grad::AbstractArray, first::Integer = 1) where {T,N,G}
@@ -43,8 +43,20 @@ function grad_ready(optimizer::Optimizer, param::Parameter{T,N,G}, grad::Abstrac
     check_eltype(G, grad, of...)
     check_dims(param.dims, grad, of...)
     let_ranks_catch_up(optimizer)
-    GC.@preserve grad zero_optimizer_grad_ready(optimizer, number, address_of(grad), first - 1, length(grad))
+    GC.@preserve grad zero_optimizer_grad_ready(optimizer, number, address_of(grad), first - 1, length(grad), optimizer.stream)
 end
+
+function grad_ready(optimizer::Optimizer, param::Parameter{T,N,G}, grad::DeviceArray, first::Integer = 1) where {T,N,G}
+    number, of = id(optimizer, param), ("the gradient of ", name_in(optimizer, param))
+    check_eltype(G, grad, of...)
+    check_dims(param.dims, grad, of...)
+    address = address_of_some(native(optimizer, grad))
+    let_ranks_catch_up(optimizer)
+    GC.@preserve grad zero_optimizer_grad_ready(optimizer, number, address, first - 1, length(grad), optimizer.stream)
+end
+
+"Where elements lie. C takes NULL for memory that was acquired, so no elements lie somewhere too."
+address_of_some(place::Place) = length_of(place) == 0 ? Ptr{Cvoid}(UInt(1)) : address_of(place)
 
 """
     grad_ready_rows(optimizer, param, rows, values)
@@ -61,7 +73,7 @@ function grad_ready_rows(
     given == expected || throw(DimensionMismatch("$given elements are given, but $(length(rows)) slices of $name have $expected"))
     let_ranks_catch_up(optimizer)
     numbers = collect(Int64, rows) .- 1
-    GC.@preserve values zero_optimizer_grad_ready_rows(optimizer, number, numbers, address_of(values), length(rows))
+    GC.@preserve values zero_optimizer_grad_ready_rows(optimizer, number, numbers, address_of(values), length(rows), optimizer.stream)
 end
 
 """
@@ -78,17 +90,17 @@ function grads_ready(optimizer::Optimizer, params::AbstractVector{<:Parameter}, 
     kept = collect(grads)
     places = Ptr{Cvoid}[place_of(optimizer, param, grad) for (param, grad) in zip(params, kept)]
     let_ranks_catch_up(optimizer)
-    GC.@preserve kept zero_optimizer_grads_ready(optimizer, numbers, places)
+    GC.@preserve kept zero_optimizer_grads_ready(optimizer, numbers, places, optimizer.stream)
 end
 
 "Where the whole gradient of a tensor lies."
-function place_of(optimizer::Optimizer, param::Parameter{T,N,G}, grad::AbstractArray) where {T,N,G}
+function place_of(optimizer::Optimizer, param::Parameter{T,N,G}, grad::Union{AbstractArray,DeviceArray}) where {T,N,G}
     of = "the gradient of ", name_in(optimizer, param)
     check_eltype(G, grad, of...)
     check_dims(param.dims, grad, of...)
     length(grad) == length(param) ||
         throw(ArgumentError("the array has $(length(grad)) elements, but $(string(of...)) has $(length(param))"))
-    return address_of(grad)
+    return grad isa DeviceArray ? address_of_some(native(optimizer, grad)) : address_of(grad)
 end
 
 "A rank that ran ahead would find no free bucket, and keep the others on its thread from giving theirs."
@@ -108,4 +120,4 @@ set_weight!(optimizer::Optimizer, weight::Real) = zero_optimizer_set_weight(opti
 Begins a part of a step: `:local` (gradients are added up on this rank), `:reduce` (reduced and added up in shards) or `:last` (reduced with
 all that came before; the step follows). A step of one part needs no call. A collective.
 """
-micro_step!(optimizer::Optimizer, kind) = zero_optimizer_micro_step(optimizer, code(MICRO_STEP, kind))
+micro_step!(optimizer::Optimizer, kind) = zero_optimizer_micro_step(optimizer, code(MICRO_STEP, kind), optimizer.stream)

@@ -29,11 +29,16 @@ mutable struct Optimizer <: Object
     tensors::Vector{Tensor}  # by id
     lent::Lent
     saving::Any              # the last save of the run, of a checkpoint too
+    device::Int64            # whose memory it takes; -1: of the host alone
+    on_device::Bool          # its own memory lies there
+    stream::Ptr{Cvoid}       # of that device; C_NULL: the default one
 
     function Optimizer(group::Group, config::Config)
         alone = group_size(group) == 1
         handle = zero_optimizer_create(group, config)
-        return finalizer(close_later, new(handle, true, alone, grad_dtype_in(config, 0), Tensor[], Lent(), nothing))
+        device, tier = integer_in(config, ZERO_KEY_DEVICE, -1), integer_in(config, ZERO_KEY_TIER, ZERO_TIER_HOST)
+        return finalizer(close_later, new(handle, true, alone, grad_dtype_in(config, 0), Tensor[], Lent(), nothing, device,
+                                          tier == ZERO_TIER_DEVICE, C_NULL))
     end
 end
 
@@ -43,6 +48,19 @@ Optimizer(f::Function, arguments...; options...) = with(f, Optimizer(arguments..
 # Releasing waits for gathers that run ahead, which other ranks may have yet to join: ranks that may be tasks of this very thread.
 give_back(optimizer::Optimizer) = call_apart(entry(libzero.zero_optimizer_release), optimizer.handle)
 is_lent(optimizer::Optimizer) = is_lent(optimizer.lent)
+
+"""
+    set_stream!(optimizer, stream)
+
+The stream of the optimizer's device (a `cudaStream_t` as a `Ptr`) that calls are made with from now on; `C_NULL` is the default stream.
+Memory of the device is read and written after all work that the stream was given before a call; what it is given after a call sees the
+results. With `tier = :device`, memory that calls were given stays until the stream's work has ended. The stream exists for as long as a
+parameter that was acquired with it is held.
+"""
+function set_stream!(optimizer::Optimizer, stream)
+    optimizer.stream = Ptr{Cvoid}(stream)
+    return optimizer
+end
 
 """
     add_set!(optimizer; options...)

@@ -84,11 +84,12 @@ holder(optimizer, param) = optimizer.tensors[holder_id(optimizer, param)+1]
     acquire(f, optimizer, params...)
 
 The whole tensor in libzero's memory, valid until `release(optimizer, param)`, or while `f(arrays...)` runs. After `begin!` it is read-only.
+With `tier = :device` it is a [`DeviceArray`](@ref), and so are gradients and views.
 In stage 3 it is gathered from the shards: all ranks acquire the same tensors in the same order.
 """
 acquire(optimizer::Optimizer, param::Parameter{T}) where {T} = GC.@preserve optimizer begin
     data = acquire_at(optimizer, param, nothing)
-    lend(optimizer, T, data, param.dims)
+    lend_tensor(optimizer, T, data, param.dims)
 end
 
 function acquire(f::Function, optimizer::Optimizer, param::Parameter, params::Parameter...)
@@ -103,9 +104,10 @@ end
 """
     acquire!(optimizer, param, destination)
 
-As [`acquire`](@ref), into an array of the caller's: a vector, or of the tensor's size. It stays in use until `release(optimizer, param)`.
+As [`acquire`](@ref), into an array of the caller's, or a [`DeviceArray`](@ref): a vector, or of the tensor's size. It stays in use until
+`release(optimizer, param)`.
 """
-function acquire!(optimizer::Optimizer, param::Parameter{T}, destination::AbstractArray) where {T}
+function acquire!(optimizer::Optimizer, param::Parameter{T}, destination::Union{AbstractArray,DeviceArray}) where {T}
     of = name_in(optimizer, param)
     check_eltype(T, destination, of)
     check_dims(param.dims, destination, of)
@@ -118,11 +120,11 @@ Acquires a tensor, into a destination unless that is `nothing`. It counts as acq
 whatever else interrupts the call does not end it, and the destination may yet stand for the parameter.
 """
 function acquire_at(optimizer::Optimizer, param::Parameter, destination)
-    number, tensor = id(optimizer, param), holder(optimizer, param)
+    number, tensor, place = id(optimizer, param), holder(optimizer, param), native(optimizer, destination)
     tensor.acquired += 1
     destination === nothing || push!(tensor.destinations, destination)
     try
-        return zero_optimizer_param_acquire(optimizer, number, destination)
+        return zero_optimizer_param_acquire(optimizer, number, place, optimizer.stream)
     catch error
         if error isa Union{ZeroError,ArgumentError}
             tensor.acquired -= 1
@@ -184,4 +186,4 @@ end
 
 Brings all module buffers in line by their rules. A collective.
 """
-sync_module_buffers!(optimizer::Optimizer) = zero_optimizer_sync_module_buffers(optimizer)
+sync_module_buffers!(optimizer::Optimizer) = zero_optimizer_sync_module_buffers(optimizer, optimizer.stream)

@@ -45,7 +45,8 @@ end
 
 function save_async(optimizer::Optimizer, folder::AbstractString)
     return begin_save(optimizer, nothing) do request
-        ccall(entry(libzero.zero_optimizer_save_async), Int32, (Handle, Cstring, Ptr{Cvoid}, Ptr{Handle}), optimizer, folder, C_NULL, request)
+        ccall(entry(libzero.zero_optimizer_save_async), Int32, (Handle, Cstring, Ptr{Cvoid}, Ptr{Handle}),
+              optimizer, folder, optimizer.stream, request)
     end
 end
 

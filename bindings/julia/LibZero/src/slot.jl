@@ -50,7 +50,7 @@ it, each with its own range, which may be empty (`nothing`). An array that cover
 function Base.read!(optimizer::Optimizer, param::Parameter, slot, data::Union{AbstractArray,Nothing}, first::Integer = 1)
     number, kind = id(optimizer, param), code(slot_names, slot)
     check_slot(optimizer, param, kind, data)
-    zero_optimizer_read(optimizer, number, kind, first - 1, data)
+    zero_optimizer_read(optimizer, number, kind, first - 1, data, optimizer.stream)
     return data
 end
 
@@ -63,7 +63,7 @@ visible after `begin!(optimizer, :shards)`.
 function Base.write(optimizer::Optimizer, param::Parameter, slot, data::Union{AbstractArray,Nothing}, first::Integer = 1)
     number, kind = id(optimizer, param), code(slot_names, slot)
     check_slot(optimizer, param, kind, data)
-    zero_optimizer_write(optimizer, number, kind, first - 1, data)
+    zero_optimizer_write(optimizer, number, kind, first - 1, data, optimizer.stream)
     return nothing
 end
 
@@ -101,5 +101,5 @@ end
 "A piece at an address of libzero."
 function view_of(optimizer, kind, T, param, offset, count, data)
     entries = kind in SCALES ? cld(count, ELEMENTS_PER_SCALE) : kind == ZERO_SLOT_UPDATE_COUNT ? 1 : count
-    return (param = param, range = range_of(offset, count), data = lend(optimizer, T, data, (Int(entries),)))
+    return (param = param, range = range_of(offset, count), data = lend_tensor(optimizer, T, data, (Int(entries),)))
 end

@@ -16,7 +16,7 @@ StepResult
 One step: reduces the gradients, applies the algorithm, makes new parameters visible. All ranks apply it, or all skip it, or all get an
 error. Returns a [`StepResult`](@ref). A collective.
 """
-step!(optimizer::Optimizer) = zero_optimizer_step(optimizer)
+step!(optimizer::Optimizer) = zero_optimizer_step(optimizer, optimizer.stream)
 
 """
     sync!(optimizer)
@@ -24,14 +24,14 @@ step!(optimizer::Optimizer) = zero_optimizer_step(optimizer)
 Brings replicas together, before a save or an evaluation. If they are together already, nothing is done. Returns a [`StepResult`](@ref). A
 collective of all ranks.
 """
-sync!(optimizer::Optimizer) = zero_optimizer_sync(optimizer)
+sync!(optimizer::Optimizer) = zero_optimizer_sync(optimizer, optimizer.stream)
 
 """
     reduce!(optimizer)
 
 The first part of a step: sums the gradients and decides whether to skip. Returns a [`StepResult`](@ref). A collective.
 """
-reduce!(optimizer::Optimizer) = zero_optimizer_reduce(optimizer)
+reduce!(optimizer::Optimizer) = zero_optimizer_reduce(optimizer, optimizer.stream)
 
 """
     apply!(optimizer)
@@ -39,14 +39,14 @@ reduce!(optimizer::Optimizer) = zero_optimizer_reduce(optimizer)
 The second part of a step: updates this rank's shard, in stage 0 everything, with the algorithm; with `algorithm = "custom"` the caller
 updates the [`views`](@ref) instead. A collective.
 """
-apply!(optimizer::Optimizer) = zero_optimizer_apply(optimizer)
+apply!(optimizer::Optimizer) = zero_optimizer_apply(optimizer, optimizer.stream)
 
 """
     gather!(optimizer)
 
 The last part of a step: makes new parameters visible. A collective.
 """
-gather!(optimizer::Optimizer) = zero_optimizer_gather(optimizer)
+gather!(optimizer::Optimizer) = zero_optimizer_gather(optimizer, optimizer.stream)
 
 """
     request_stop(optimizer, reason = 1)
@@ -69,4 +69,4 @@ VerifyResult
 
 Tells whether memory holds what libzero wrote, as a [`VerifyResult`](@ref). A collective between steps.
 """
-verify(optimizer::Optimizer) = zero_optimizer_verify(optimizer)
+verify(optimizer::Optimizer) = zero_optimizer_verify(optimizer, optimizer.stream)
