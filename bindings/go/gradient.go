@@ -102,6 +102,7 @@ func GiveGradRows[T Element](ctx context.Context, o *Optimizer, id int, rows []i
 	}
 	numbers := toInt64s(rows)
 	return o.self().wait(ctx, func(raw czero.Optimizer) *czero.Failure {
-		return czero.Zero_optimizer_grad_ready_rows(raw, int64(id), (*int64)(addressOf(numbers)), addressOf(values), int64(len(rows)), o.onStream())
+		places := (*int64)(addressOf(numbers))
+		return czero.Zero_optimizer_grad_ready_rows(raw, int64(id), places, addressOf(values), int64(len(rows)), o.onStream())
 	})
 }

@@ -1,4 +1,5 @@
 import gc
+import tempfile
 import unittest
 
 import devices
@@ -160,6 +161,25 @@ class TrainingTest(TestCase):
                     kept = optimizer.read(0, np.empty(SHAPE, optimizer.params[0].grad_kind), Slot.GRAD)
                     self.assertEqual(kept.view(np.uint16).ravel().tolist(), bits.tolist())
                     optimizer.gather()
+
+
+    def test_a_run_on_a_device_is_saved_and_resumed_on_the_host(self):
+        with tempfile.TemporaryDirectory() as folder, ranks.alone() as group, Stream() as stream:
+            with begun(group, config_on(tier=Tier.DEVICE)) as optimizer:
+                optimizer.stream = stream.number
+                optimizer.grad_ready(0, stream.put(gradient(0)))
+                optimizer.step()
+                optimizer.save(folder)
+                optimizer.grad_ready(0, stream.put(gradient(1)))
+                optimizer.step()
+                expected = optimizer.read(0, np.empty(SHAPE, np.float32)).tolist()
+            with Optimizer(group) as optimizer:
+                optimizer.add_param("w", SHAPE)
+                optimizer.seal()
+                self.assertTrue(optimizer.resume(folder))
+                optimizer.grad_ready(0, gradient(1))
+                optimizer.step()
+                self.assertEqual(whole(optimizer).tolist(), expected)
 
 
 @devices.needed

@@ -92,12 +92,11 @@ c_enum! {
         TraceEvents = ZERO_KEY_TRACE_EVENTS,
         /// Ranks of one host keep one copy of the parameters; set with [`Config::one_copy`](crate::Config::one_copy) only.
         OneCopy = ZERO_KEY_ONE_COPY,
-        /// The CUDA device on which memory given to the calls of `libzero_sys` may lie; -1: none.
+        /// The CUDA device on which memory may lie ([`DeviceSlice`](crate::DeviceSlice)); -1: none.
         Device = ZERO_KEY_DEVICE,
         /// Path of `libzero_cuda.so`.
         CudaModule = ZERO_KEY_CUDA_MODULE,
-        /// A [`Tier`](crate::Tier): where parameters, gradients and states lie. Only [`Tier::Host`](crate::Tier::Host), because slices are
-        /// of the host's memory.
+        /// A [`Tier`](crate::Tier): where parameters, gradients and states lie.
         Tier = ZERO_KEY_TIER,
         /// Ranks of one replica; -1: those of a host ([`Optimizer::sync`](crate::Optimizer::sync)).
         ReplicaRanks = ZERO_KEY_REPLICA_RANKS,
