@@ -38,6 +38,13 @@ static void custom(zero_config *config) {
   must(zero_config_set_i64(config, ZERO_KEY_CUSTOM_SLOTS, 1));
 }
 
+/// Everything in a device's memory, if there is a device.
+static void on_device(zero_config *config) {
+  if (!zero_has_feature(ZERO_FEATURE_CUDA)) return;
+  must(zero_config_set_i64(config, ZERO_KEY_DEVICE, 0));
+  must(zero_config_set_i64(config, ZERO_KEY_TIER, ZERO_TIER_DEVICE));
+}
+
 static void init_normal(struct model *model) {
   for (int64_t id = 0; id < kParamCount; id++) {
     must(zero_optimizer_init_param(model->optimizer, id, ZERO_INITIALISER_NORMAL, 0.5, 2, 7 + id));
@@ -329,6 +336,7 @@ void optimizer_scenarios(void) {
       {.name = "train-bulk1", .stage = 1, .step = bulk_step},
       {.name = "train-bulk2", .stage = 2, .step = bulk_step},
       {.name = "train-bulk3", .stage = 3, .step = bulk_step},
+      {.name = "train-device", .stage = 2, .configure = on_device, .first_values = init_normal, .step = private_step},
       {.name = "train-clip", .stage = 1, .configure = clip, .say = say_norm},
       {.name = "train-micro", .stage = 2, .step = micro_step},
       {.name = "train-rate", .stage = 1, .step = rate_step},

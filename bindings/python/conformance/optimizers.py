@@ -3,7 +3,23 @@
 import functools
 
 import numpy as np
-from libzero import Config, Divisor, Dtype, Initialiser, Key, Memory, MicroStep, Operation, Optimizer, Slot, Source, Sync
+from libzero import (
+    Config,
+    Divisor,
+    Dtype,
+    Feature,
+    Initialiser,
+    Key,
+    Memory,
+    MicroStep,
+    Operation,
+    Optimizer,
+    Slot,
+    Source,
+    Sync,
+    Tier,
+    has_feature,
+)
 
 import ranks
 from model import B, COUNTS, W, Model
@@ -26,6 +42,11 @@ def _train(begin, step, say, keys, group):
 def _training(begin=Model.begin, step=Model.step, say=Model.say_result, **keys):
     """The usual run, but for what is given."""
     return ranks.on(3, functools.partial(_train, begin, step, say, keys))
+
+
+def _on_device():
+    """Keys that put everything into a device's memory, if there is a device."""
+    return {"device": 0, "tier": Tier.DEVICE} if has_feature(Feature.CUDA) else {}
 
 
 def _private_step(model, t):
@@ -204,6 +225,7 @@ def scenarios():
     yield "train-private", _training(step=_private_step)
     for stage in range(4):
         yield f"train-bulk{stage}", _training(step=_bulk_step, stage=stage)
+    yield "train-device", _training(_init_normal, _private_step, stage=2, **_on_device())
     yield "train-clip", _training(say=_say_norm, clip_norm=1)
     yield "train-micro", _training(step=_micro_step, stage=2)
     yield "train-rate", _training(step=_rate_step)

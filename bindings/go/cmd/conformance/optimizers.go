@@ -58,6 +58,7 @@ func optimizerScenarios() {
 	for stage := 0; stage <= 3; stage++ {
 		usual[float32](fmt.Sprintf("train-bulk%d", stage), stage).withStep(bulkStep).run()
 	}
+	training[float32]{"train-device", 2, onDevice(), initNormal, privateStep, (*model[float32]).sayResult}.run()
 	usual[float32]("train-clip", 1, clip).withSay(sayNorm).run()
 	usual[float32]("train-micro", 2).withStep(microStep).run()
 	usual[float32]("train-rate", 1).withStep(rateStep).run()
@@ -80,6 +81,14 @@ func optimizerScenarios() {
 	usual[float32]("traffic", 1, zero.Int(zero.KeyOverlap, 0)).withSay(sayTraffic).run()
 	usual[float32]("memory-formula", 1).withSay(sayFormula).run()
 	usual[float32]("describe", 1).withSay(sayDescribed).run()
+}
+
+// onDevice puts everything into a device's memory, if there is a device.
+func onDevice() []zero.Setting {
+	if !zero.HasFeature(zero.FeatureCUDA) {
+		return nil
+	}
+	return []zero.Setting{zero.Int(zero.KeyDevice, 0), zero.Int(zero.KeyTier, zero.TierDevice)}
 }
 
 func usualStep[T zero.Element](m *model[T], t int) {

@@ -143,6 +143,8 @@ function step_scenarios()
     for stage in 0:3
         say("train-bulk$stage", train(; stage = stage, step = bulk_step))
     end
+    on_device = LibZero.has_feature(:cuda) ? (device = 0, tier = :device) : NamedTuple()
+    say("train-device", train(; stage = 2, first_values = init_normal, step = private_step, on_device...))
     say("train-clip", train((model, last) -> [model.rank == 0 ? bits(last.grad_norm) : nothing; say_result(model)...]; clip_norm = 1))
     say("train-micro", train(; stage = 2, step = micro_steps))
     say("train-rate", train(; step = rate_step))

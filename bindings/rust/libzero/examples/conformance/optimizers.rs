@@ -1,6 +1,9 @@
 //! Scenarios of optimizers.
 
-use libzero::{Bf16, Config, Divisor, Group, Initialiser, Key, Memory, Operation, Optimizer, Param, Reduction, Result, Slot, Source, SyncRule};
+use libzero::{
+    has_feature, Bf16, Config, Divisor, Feature, Group, Initialiser, Key, Memory, Operation, Optimizer, Param, Reduction, Result, Slot, Source,
+    SyncRule, Tier,
+};
 
 use crate::lines::{bits, error, hash, join, line};
 use crate::ranks;
@@ -20,6 +23,7 @@ pub fn print() -> Result<()> {
     for stage in 0..=3 {
         line(&format!("train-bulk{stage}"), &run(|config| set(config, Key::Stage, stage), bulk)?[0]);
     }
+    line("train-device", &ranks::run(RANKS, |group, _| on_device(&group))?[0]);
     line("train-clip", &run(|config| set(config, Key::ClipNorm, 1.0), clip)?[0]);
     line("train-micro", &run(|config| set(config, Key::Stage, 2), micro)?[0]);
     line("train-rate", &run(|_| Ok(()), rate)?[0]);
@@ -73,6 +77,27 @@ fn private(training: &mut Training<f32>) -> Result<String> {
         training.optimizer.step()?;
     }
     training.result()
+}
+
+/// Everything in a device's memory, if there is a device; with first values that are made there.
+fn on_device(group: &Group) -> Result<String> {
+    let config = config(|config| {
+        if has_feature(Feature::Cuda) {
+            config.set(Key::Device, 0)?.set(Key::Tier, Tier::Device)?;
+        }
+        set(config, Key::Stage, 2)
+    })?;
+    let mut training = Training::sealed(group, Some(&config))?;
+    init_normal(&mut training)?;
+    private(&mut training)
+}
+
+fn init_normal(training: &mut Training<f32>) -> Result<()> {
+    let normal = Initialiser::Normal { mean: 0.5, deviation: 2.0 };
+    for param in [training.w, training.b] {
+        training.optimizer.init_param(param, normal, 7 + param.id())?;
+    }
+    training.optimizer.begin(Source::Shards)
 }
 
 /// Gradients from memory of its own, of both parameters in one call.
@@ -221,11 +246,7 @@ fn states() -> Result<()> {
 fn values() -> Result<()> {
     let results = ranks::run(RANKS, |group, _| {
         let mut training = Training::<f32>::sealed(&group, Some(&config(|_| Ok(()))?))?;
-        let normal = Initialiser::Normal { mean: 0.5, deviation: 2.0 };
-        for param in [training.w, training.b] {
-            training.optimizer.init_param(param, normal, 7 + param.id())?;
-        }
-        training.optimizer.begin(Source::Shards)?;
+        init_normal(&mut training)?;
         training.result()
     })?;
     line("init-normal", &results[0]);
