@@ -5,6 +5,7 @@ import unittest
 
 import ranks
 from failing import TestCase
+from libzero import Tier
 from torch_models import STAGES, Adapted, Transformer, close, made, network, nn, plain, point_loss, sharded, torch, word_loss
 from torch.utils.checkpoint import checkpoint
 
@@ -213,6 +214,10 @@ class MicroStepTest(TestCase):
         for stage in STAGES:
             for rank, values in enumerate(ranks.run(2, lambda group, stage=stage: body(group, stage))):
                 self.assertTrue(all(map(torch.equal, values, expected[rank][1])))
+
+    def test_the_tier_of_a_device_is_for_other_optimizers(self):
+        with ranks.alone() as group, self.assertRaisesRegex(ValueError, "lie on the host here; use libzero.Optimizer"):
+            ShardedOptimizer(made(network), group=group, device=0, tier=Tier.DEVICE)
 
     def test_a_second_backward_in_a_step_is_an_error_that_names_the_parameter(self):
         for stage in STAGES:
