@@ -37,12 +37,15 @@ func TestTheModuleIsFetchedByPathAndVersion(t *testing.T) {
 	}
 }
 
-// packModule writes the zip of this folder, with all names below prefix.
+// packModule writes the zip of this folder without the modules inside it, with all names below prefix.
 func packModule(name, prefix string) {
 	file := must(os.Create(name))
 	archive := zip.NewWriter(file)
 	check(filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
+			if _, inside := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != "." && inside == nil {
+				return fs.SkipDir
+			}
 			return err
 		}
 		_, err = must(archive.Create(prefix + "/" + filepath.ToSlash(path))).Write(must(os.ReadFile(path)))
