@@ -7,7 +7,8 @@ install(TARGETS zero EXPORT zeroTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
 install(DIRECTORY include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 # What joins libzero to a C++ framework: headers alone, which include one another by these folders.
-foreach(header embedding/handles.h embedding/memory.h libtorch/sharded_adamw.h libtorch/adamw_states.h dlib/sharded_adamw.h dlib/net_memory.h)
+foreach(header embedding/handles.h embedding/memory.h libtorch/sharded_adamw.h libtorch/adamw_states.h dlib/sharded_adamw.h dlib/net_memory.h
+        ggml/sharded_graph.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES examples/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/zero_frameworks/${folder} COMPONENT development)
 endforeach()

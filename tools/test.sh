@@ -2,8 +2,8 @@
 # Builds and tests everything this machine can: release and sanitizers. What is left out is listed with its reason.
 # usage: tools/test.sh [--full]      --full: the release build runs the stated counts of the large property tests instead of a seeded
 #                                    subset, and one with counters tells how much of lib/ the tests reach
-# ZERO_FETCH=0 (a variable): fetch no CUDA Toolkit from PyPI where none is installed, and no crate for the Rust package; device code and tests
-#                            in Rust are then left out unless these are there
+# ZERO_FETCH=0 (a variable): fetch no CUDA Toolkit from PyPI where none is installed, no crate for the Rust package, and with --full neither
+#                            ggml nor the modules of Gorgonia; what needs them is then left out unless they are there
 set -euo pipefail
 case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 cd "$(dirname "$0")/.."

@@ -4,7 +4,8 @@
 set -eu
 for folder in "$@"; do
   changes=$(diff "$folder/own.cpp" "$folder/sharded.cpp" | grep -vE '^[<>] *(//.*)?$' || true)
-  printf '%s: changed lines: %d out, %d in, of %d; sharded_adamw.h: %d lines\n' "$(basename "$folder")" \
+  header=$(echo "$folder"/sharded_*.h)
+  printf '%s: changed lines: %d out, %d in, of %d; %s: %d lines\n' "$(basename "$folder")" \
     "$(echo "$changes" | grep -c '^<')" "$(echo "$changes" | grep -c '^>')" "$(grep -cvE '^ *(//.*)?$' "$folder/own.cpp")" \
-    "$(grep -cvE '^ *(//.*)?$' "$folder/sharded_adamw.h")"
+    "$(basename "$header")" "$(grep -cvE '^ *(//.*)?$' "$header")"
 done
