@@ -232,3 +232,15 @@ func TestTheStageIsThreeUnlessASettingSaysOtherwise(t *testing.T) {
 		}
 	})
 }
+
+func TestRanksCountByTheirWeights(t *testing.T) {
+	onRanks(t, 2, func(group *zero.Group, rank int) {
+		p := &pair{"w", dense([]int{2}, []float32{0, 0}), dense([]int{2}, []float32{float32(rank), 4})}
+		solver := newSolver(t, group, zero.Text(zero.KeyAlgorithm, "sgd"), zero.Float(zero.KeyLR, 1),
+			zero.Int(zero.KeyDivisor, zero.DivisorWeights))
+		check(solver.Begin(valueGrads([]*pair{p})))
+		check(solver.Optimizer().SetWeight(float64(1 + 2*rank))) // 1 and 3 samples
+		check(solver.Step(valueGrads([]*pair{p})))
+		wantClose(t, "w", numbersOf(p.value), []float64{-0.75, -4}, 0)
+	})
+}
