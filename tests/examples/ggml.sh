@@ -33,7 +33,7 @@ export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
 # shellcheck disable=SC2046
 c++ -std=c++20 -O1 -Wall -Wextra -Werror "$source/tests/examples/ggml_graph_test.cpp" -isystem "$GGML/include" \
   $(pkg-config --cflags --libs zero) -L"$GGML/lib" -lggml -lggml-cpu -lggml-base -lpthread -ldl -lm -o "$scratch/graph_test"
-timeout 120 "$scratch/graph_test"
+timeout 120 "$scratch/graph_test" "$scratch/export.safetensors"
 
 cmake -S "$source/examples/ggml" -B "$scratch/programs" -DCMAKE_PREFIX_PATH="$prefix;$GGML" >"$scratch/log"
 cmake --build "$scratch/programs" >>"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "the programs do not compile"; }

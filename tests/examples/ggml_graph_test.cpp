@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include <unistd.h>
@@ -203,6 +205,30 @@ void run_rank(const char *name, int64_t rank, int64_t ranks, int64_t stage, cons
   }
 }
 
+/// ggml names the extent of neighbouring elements first, libzero last: as files have them.
+void export_shapes(const std::string &path) {
+  zero_group *group = nullptr;
+  check(zero_group_create_local("ggml_graph_test", 0, 1, nullptr, &group));
+  const embedding::GroupHandle owner(group);
+  Model model;
+  embedding::ShardedGraph graph(model.graph, group, embedding::make_config());
+  for (ggml_tensor *parameter : model.parameters) graph.set(parameter, first_values(parameter).data());
+  model.allocate();
+  model.set_input(0);
+  graph.compute(model.backend.get());
+  graph.step();
+  zero_checkpoint *checkpoint = nullptr;
+  check(zero_checkpoint_create(group, nullptr, &checkpoint));
+  check(zero_checkpoint_add_optimizer(checkpoint, "", graph.optimizer()));
+  check(zero_checkpoint_export(checkpoint, path.c_str(), 0, nullptr, nullptr));
+  zero_checkpoint_release(checkpoint);
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const size_t bias = bytes.find("\"bias\"");
+  const std::string shape = "[" + std::to_string(kBatch) + "," + std::to_string(kWidth) + "]";
+  expect(bias != std::string::npos && bytes.find(shape, bias) < bytes.find('}', bias), "an export has row-major shapes");
+}
+
 /// A graph that cannot be taken over is refused with the name of the parameter.
 void refuse_graphs() {
   zero_group *group = nullptr;
@@ -221,7 +247,8 @@ void refuse_graphs() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char **argv) {
+  expect(argc == 2, "usage: ggml_graph_test FILE.safetensors");
   for (int64_t ranks = 1; ranks <= 3; ranks++) {
     const Values expected = stepped_by_ggml(ranks);
     for (int64_t stage = 0; stage <= 3; stage++) {
@@ -234,5 +261,6 @@ int main() {
       std::printf("%d ranks, stage %d: addresses and steps are right\n", static_cast<int>(ranks), static_cast<int>(stage));
     }
   }
+  export_shapes(argv[1]);
   refuse_graphs();
 }
