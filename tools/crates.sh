@@ -38,7 +38,7 @@ workspace=build/crates/workspace
 source=$workspace/libzero-sys/source
 rm -rf build/crates
 mkdir -p "$source/headers"
-tar -C bindings/rust --exclude=./target -c . | tar -C "$workspace" -x
+tar -C bindings/rust --exclude=./target --exclude=./libzero-candle -c . | tar -C "$workspace" -x
 tar --exclude=README.md -c CMakeLists.txt cmake include kernels lib tools/CMakeLists.txt tools/*.c tools/*.h tools/zero.1 abi/CMakeLists.txt \
   abi/libzero.map bindings/CMakeLists.txt | tar -C "$source" -x
 bring hwy/highway.h libhwy-dev --exclude=contrib --exclude=tests
