@@ -76,10 +76,21 @@ pub(crate) fn give<T: Kept>(optimizer: &Optimizer, param: Param<T>, grad: &Tenso
 }
 
 /// Writes first values into libzero: those of a tensor, or none, where another rank has them. A collective.
+///
+/// Parameters that libzero keeps as codes are written as their masters.
 pub(crate) fn write<T: Kept>(optimizer: &mut Optimizer, param: Param<T>, tensor: Option<&Tensor>) -> Result<()> {
+    let slots = optimizer.slots(param.id()).or_candle()?;
+    if slots.iter().any(|kept| kept.slot == Slot::Param && kept.dtype != T::DTYPE) {
+        let masters = tensor.map(|tensor| tensor.to_dtype(candle_core::DType::F32)).transpose()?;
+        return write_slot::<f32>(optimizer, param.id(), Slot::Master, masters.as_ref());
+    }
+    write_slot::<T>(optimizer, param.id(), Slot::Param, tensor)
+}
+
+fn write_slot<T: Kept>(optimizer: &mut Optimizer, id: i64, slot: Slot, tensor: Option<&Tensor>) -> Result<()> {
     match tensor {
-        Some(tensor) => read(tensor, |values: &[T]| optimizer.write(param.id(), Slot::Param, 0, values).or_candle()),
-        None => optimizer.write::<T>(param.id(), Slot::Param, 0, &[]).or_candle(),
+        Some(tensor) => read(tensor, |values: &[T]| optimizer.write(id, slot, 0, values).or_candle()),
+        None => optimizer.write::<T>(id, slot, 0, &[]).or_candle(),
     }
 }
 

@@ -56,6 +56,19 @@ fn a_master_may_be_left_out() {
 }
 
 #[test]
+fn vars_may_be_kept_as_codes_of_8_bits() {
+    for dtype in [DType::F32, DType::BF16] {
+        let kept = |stage| trained(dtype, stage, |settings| settings.set(Key::ParamDtype, libzero_candle::libzero::DType::F8E4M3).unwrap());
+        let first = kept(3);
+        // Codes have 3 bits behind the first, so their error is at most a sixteenth of the value, or of the smallest normal one.
+        for (value, exact) in first[0].iter().zip(expected(DType::F32)) {
+            assert!((value - exact).abs() <= exact.abs() / 14.0 + 0.01, "{value} for {exact}");
+        }
+        assert!((0..3).all(|stage| kept(stage) == first), "{dtype:?}");
+    }
+}
+
+#[test]
 fn f64_vars_are_kept_as_f32_when_the_settings_say_so() {
     let as_f32 = trained(DType::F64, 3, Settings::f64_as_f32);
     assert!(as_f32.iter().all(|values| *values == expected(DType::F32)));
@@ -68,7 +81,7 @@ fn f64_vars_are_kept_as_f32_when_the_settings_say_so() {
 fn a_var_may_change_its_values_but_not_its_gradients_dtype() {
     let w = var(1, 3, DType::F32);
     let mut optimizer = ShardedOptimizer::new(vec![w.clone()], descent(alone())).unwrap();
-    let mut wrong = candle_core::backprop::GradStore::default();
+    let mut wrong = ranks::no_grads();
     for gradient in [Tensor::ones(3, DType::F64, &Device::Cpu).unwrap(), Tensor::ones(4, DType::F32, &Device::Cpu).unwrap()] {
         wrong.insert(&w, gradient);
         let error = optimizer.step(&wrong).unwrap_err().to_string();
@@ -115,4 +128,21 @@ fn ranks_with_other_models_are_told_what_differs() {
     for text in texts {
         assert!(text.contains("ZERO_E_MISMATCH") && text.contains("var.0"), "{text}");
     }
+}
+
+#[test]
+fn a_rank_that_leaves_is_an_error_of_the_others_and_vars_keep_their_values() {
+    let outcomes = ranks::run(2, |group, rank| {
+        let w = var(1, 300, DType::F32);
+        let mut optimizer = ShardedOptimizer::new(vec![w.clone()], descent(group)).unwrap();
+        if rank == 1 {
+            return None;
+        }
+        let before = values(&w);
+        let error = optimizer.step_owned(grads(1, std::slice::from_ref(&w))).unwrap_err();
+        assert!(values(&w) == before);
+        Some(error.to_string())
+    });
+    let text = outcomes[0].as_ref().unwrap();
+    assert!(text.contains("ZERO_E_PEER_LEFT"), "{text}");
 }

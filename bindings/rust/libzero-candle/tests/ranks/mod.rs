@@ -72,9 +72,14 @@ pub fn not_empty(vars: &[Var]) -> Vec<Var> {
     vars.iter().filter(|var| var.elem_count() > 0).cloned().collect()
 }
 
+/// A store without gradients of vars.
+pub fn no_grads() -> GradStore {
+    Tensor::zeros((), DType::F32, &Device::Cpu).unwrap().backward().unwrap()
+}
+
 /// A gradient for each var.
 pub fn grads(seed: u64, vars: &[Var]) -> GradStore {
-    let mut grads = GradStore::default();
+    let mut grads = no_grads();
     for (index, var) in vars.iter().enumerate() {
         grads.insert(var, numbers(1000 * seed + index as u64 + 7, var.shape()).to_dtype(var.dtype()).unwrap());
     }
