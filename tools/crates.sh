@@ -46,6 +46,9 @@ bring Random123/philox.h librandom123-dev
 bring nlohmann/json.hpp nlohmann-json3-dev
 bring xxhash.h libxxhash-dev
 
+# Cargo keeps what it unpacks of a crate that is not published yet, and would take that of an earlier source again.
+rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/libzero*
+
 # Verified without a library, as docs.rs compiles them.
 log=build/crates/log
 (cd "$workspace" && DOCS_RS=1 CARGO_TARGET_DIR=../target cargo package --workspace --locked) >"$log" 2>&1 || {
