@@ -91,8 +91,8 @@ void CallGuard::enter(Phase phase) {
   if (phase != Phase::building) sealed_.store(true, std::memory_order_release);
 }
 
-/// Ranks were lost, which says nothing about this rank's memory. Ranks that make different calls are a defect of the program, and every call
-/// reports it.
+/// Ranks were lost, which says nothing about this rank's memory. Ranks that make different calls are a defect of the program, and every
+/// call reports it.
 bool CallGuard::salvages() const { return poisons_group(failure_.code()) && failure_.code() != ZERO_E_MISMATCH; }
 
 Status CallGuard::half_applied(const char *what) const {

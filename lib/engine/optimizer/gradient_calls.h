@@ -1,5 +1,5 @@
-/// @file GradientCalls: the calls that bring gradients, with the checks that Gradients itself does not make: phases, frozen parameters, memory
-/// of devices, graphs.
+/// @file GradientCalls: the calls that bring gradients, with the checks that Gradients itself does not make: phases, frozen parameters,
+/// memory of devices, graphs.
 #pragma once
 
 #include "core/task.h"

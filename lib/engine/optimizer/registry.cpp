@@ -82,8 +82,8 @@ Status Registry::add_param(const Config *config, const char *name, int32_t dtype
   ZERO_TRY(check_tensor_name(name));
   const std::string shown = quoted_name(name);
   if (config != nullptr) ZERO_TRY(read_options(*config, shown.c_str(), &options));
-  ZERO_CHECK(!module_buffers.has(name), ZERO_E_INVALID_ARGUMENT,
-             "%s is the name of a module buffer; names must be unique in the optimizer", shown.c_str());
+  ZERO_CHECK(!module_buffers.has(name), ZERO_E_INVALID_ARGUMENT, "%s is the name of a module buffer; names must be unique in the optimizer",
+             shown.c_str());
   return params.add(name, dtype, shape, ndim, options, out_id);
 }
 

@@ -1,5 +1,5 @@
-/// @file Registry: what a caller registers with an optimizer before seal: parameters, sets of hyper-parameters and module buffers, with their
-/// options. Knows no memory and no ranks.
+/// @file Registry: what a caller registers with an optimizer before seal: parameters, sets of hyper-parameters and module buffers, with
+/// their options. Knows no memory and no ranks.
 #pragma once
 
 #include "core/config.h"

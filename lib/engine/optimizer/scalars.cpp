@@ -26,7 +26,8 @@ int64_t *count_of(kernels::RunState &run, int32_t key) {
 
 /// A momentum buffer is kept only where momentum was on at seal.
 bool OptimizerScalars::lacks_momentum(int64_t set) const {
-  if (parts_.guard.phase() == CallGuard::Phase::building || parts_.registry.sets[static_cast<size_t>(set)].algorithm() == nullptr) return false;
+  if (parts_.guard.phase() == CallGuard::Phase::building || parts_.registry.sets[static_cast<size_t>(set)].algorithm() == nullptr)
+    return false;
   for (int64_t id = 0; id < parts_.registry.params.size(); ++id) {
     const Format &format = parts_.state.layout.format_of(id);
     const auto is_moment = [](const SlotFormat &slot) { return slot.number == ZERO_SLOT_FIRST_MOMENT; };

@@ -1,5 +1,5 @@
-/// @file ShardedState: what a rank keeps of the model, and where: layout, memory of slots, 8-bit parameters, counts of updates, and the views
-/// that callers get of their own part. Knows addresses and owners; never the order of calls.
+/// @file ShardedState: what a rank keeps of the model, and where: layout, memory of slots, 8-bit parameters, counts of updates, and the
+/// views that callers get of their own part. Knows addresses and owners; never the order of calls.
 #pragma once
 
 #include "core/task.h"

@@ -1,5 +1,5 @@
-/// @file StateAccess: first values, and slots by range, whoever owns them: begin, initialisers, read, write, views, verify. After ranks were
-/// lost, a read of what lies on this rank still returns it. Knows slots and owners; never steps.
+/// @file StateAccess: first values, and slots by range, whoever owns them: begin, initialisers, read, write, views, verify. After ranks
+/// were lost, a read of what lies on this rank still returns it. Knows slots and owners; never steps.
 #pragma once
 
 #include "core/task.h"

@@ -63,7 +63,8 @@ Task StepVote::run(Finding &change) {
     ballot_.count_alone();
   } else {
     const std::span<const int64_t> words = ballot_.words(parts_.settings.grad_norm);
-    ZERO_CO_AWAIT(all_reduce(*parts_.groups.gather(), words.data(), ballot_.sums(words).data(), std::ssize(words), DType::i64, ReduceOp::sum));
+    ZERO_CO_AWAIT(
+        all_reduce(*parts_.groups.gather(), words.data(), ballot_.sums(words).data(), std::ssize(words), DType::i64, ReduceOp::sum));
   }
   ZERO_CO_AWAIT(check_alike());
   ZERO_CO_TRY(check_same_call(ballot_.sum(Ballot::splits)));
@@ -86,7 +87,8 @@ Task StepVote::agree_on_stop() {
   if (!parts_.alone()) ZERO_CO_AWAIT(all_reduce(*parts_.groups.gather(), &stop_seen_, &largest, 1, DType::i64, ReduceOp::max));
   if (parts_.replica_run.together) ZERO_CO_AWAIT(parts_.replicas.largest(&largest));
   const int64_t of_group = largest;
-  if (parts_.groups.model() != nullptr) ZERO_CO_AWAIT(all_reduce(*parts_.groups.model(), &of_group, &largest, 1, DType::i64, ReduceOp::max));
+  if (parts_.groups.model() != nullptr)
+    ZERO_CO_AWAIT(all_reduce(*parts_.groups.model(), &of_group, &largest, 1, DType::i64, ReduceOp::max));
   stop_request_.clear(stop_seen_);
   parts_.step.stop_reason = largest;
   if (!parts_.replica_run.together) parts_.replica_run.stop = std::max(parts_.replica_run.stop, largest);
@@ -102,8 +104,8 @@ Task StepVote::vote_of_model() {
   ZERO_CO_AWAIT(all_reduce(model, words.data(), ballot_.sums(words).data(), std::ssize(words), DType::i64, ReduceOp::sum));
   ZERO_CO_CHECK(ballot_.alike(Ballot::hyper_hash, model.size()), ZERO_E_MISMATCH,
                 "loss scales differ between the ranks of the model group: rank %lld has %s (steps without overflow: %lld, overflows: %lld)",
-                lld(model.rank()), number_text(parts_.run.known().loss_scale.value).c_str(), lld(parts_.run.known().loss_scale.growth_count),
-                lld(parts_.run.known().loss_scale.overflow_count));
+                lld(model.rank()), number_text(parts_.run.known().loss_scale.value).c_str(),
+                lld(parts_.run.known().loss_scale.growth_count), lld(parts_.run.known().loss_scale.overflow_count));
   co_return Status();
 }
 
@@ -111,7 +113,8 @@ Task StepVote::vote_of_model() {
 Task StepVote::compare_update_counts() {
   if (!parts_.state.update_counts.kept() || parts_.alone()) co_return Status();
   HostCopy copy;
-  ZERO_CO_TRY(copy.open(parts_.memory_source(), parts_.state.update_counts.data(), parts_.state.update_counts.size() * dtype_nbytes(DType::i64)));
+  ZERO_CO_TRY(
+      copy.open(parts_.memory_source(), parts_.state.update_counts.data(), parts_.state.update_counts.size() * dtype_nbytes(DType::i64)));
   const auto *counts = reinterpret_cast<const int64_t *>(copy.data());
   std::string text;
   for (int64_t id = 0; id < parts_.registry.params.size(); ++id)
@@ -128,7 +131,8 @@ Task StepVote::check_alike() {
 }
 
 kernels::VerdictRules StepVote::verdict_rules() const {
-  return {parts_.settings.skips_nonfinite ? 1 : 0, parts_.settings.grad_norm ? 1 : 0, parts_.settings.clipping.norm, parts_.loss_scale.rules()};
+  return {parts_.settings.skips_nonfinite ? 1 : 0, parts_.settings.grad_norm ? 1 : 0, parts_.settings.clipping.norm,
+          parts_.loss_scale.rules()};
 }
 
 void StepVote::judge() {
@@ -173,7 +177,8 @@ Task StepVote::vote_of_replicas() {
   const int64_t splitting = ballot_.sum(Ballot::splits);
   ZERO_CO_CHECK(splitting == (parts_.step.splits ? parts_.group->size() : 0), ZERO_E_MISMATCH,
                 "rank %lld called %s, but ranks of another replica called %s; all ranks make the same call", lld(parts_.group->rank()),
-                parts_.step.splits ? "zero_optimizer_reduce" : "zero_optimizer_step", parts_.step.splits ? "zero_optimizer_step" : "zero_optimizer_reduce");
+                parts_.step.splits ? "zero_optimizer_reduce" : "zero_optimizer_step",
+                parts_.step.splits ? "zero_optimizer_step" : "zero_optimizer_reduce");
   co_return Status();
 }
 
@@ -181,8 +186,8 @@ Task StepVote::vote_of_replicas() {
 Status StepVote::check_same_call(int64_t splitting) const {
   const int64_t others = parts_.step.splits ? parts_.ranks() - splitting : splitting;
   ZERO_CHECK(others == 0, ZERO_E_MISMATCH, "rank %lld called %s, but %lld of %lld ranks called %s; all ranks make the same call",
-             lld(parts_.group->rank()), parts_.step.splits ? "zero_optimizer_reduce" : "zero_optimizer_step", lld(others), lld(parts_.ranks()),
-             parts_.step.splits ? "zero_optimizer_step" : "zero_optimizer_reduce");
+             lld(parts_.group->rank()), parts_.step.splits ? "zero_optimizer_reduce" : "zero_optimizer_step", lld(others),
+             lld(parts_.ranks()), parts_.step.splits ? "zero_optimizer_step" : "zero_optimizer_reduce");
   return {};
 }
 

@@ -1,4 +1,4 @@
-/// @file Steps: reduce, apply, gather. The vote between them is in vote.cpp.
+/// @file Steps: reduce, apply, gather. The vote between them is in step_vote.cpp.
 #include "engine/optimizer/steps.h"
 
 #include "core/clock.h"
