@@ -41,7 +41,6 @@ class CallGuard {
   /// @name Phases
   /// @{
   Phase phase() const { return phase_; }
-  bool is(Phase phase) const { return phase_ == phase; }
   void enter(Phase phase);
   /// True from seal on, for any thread: what does not change after seal may then be read.
   bool sealed() const { return sealed_.load(std::memory_order_acquire); }

@@ -1,4 +1,4 @@
-/// @file Salvage: after the other ranks were lost, a rank still reads the data that lies on it. Decides whether that data is of one step.
+/// @file Salvage: after the other ranks were lost, a rank still reads the data that lies on it, if CallGuard says that it is of one step.
 #include "engine/optimizer/state_access.h"
 
 #include "engine/storage/host_copy.h"

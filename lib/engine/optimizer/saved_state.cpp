@@ -64,19 +64,6 @@ constexpr const char *kDynamic = "loss_scale_dynamic";
 constexpr const char *kOuterLr = "outer_lr";
 constexpr const char *kOuterMomentum = "outer_momentum";
 
-int64_t *count_in(kernels::RunState &run, int32_t key) {
-  switch (key) {
-    case ZERO_KEY_STEP_COUNT:
-      return &run.applied_count;
-    case ZERO_KEY_SKIPPED_COUNT:
-      return &run.skipped_count;
-    case ZERO_KEY_GROWTH_COUNT:
-      return &run.loss_scale.growth_count;
-    default:
-      return &run.loss_scale.overflow_count;
-  }
-}
-
 Status check_fact(bool good, const std::string &name, const Facts &facts) {
   const auto found = facts.find(name);
   ZERO_CHECK(good, ZERO_E_CHECKPOINT, "the save says %s = \"%s\", which is no value that it can have", name.c_str(),
@@ -175,7 +162,7 @@ kernels::RunState SavedState::run_of(int64_t set) const {
 
 void SavedState::describe_counts(int64_t set, Facts *out) const {
   kernels::RunState run = run_of(set);
-  for (const auto &[key, name] : kCounts) (*out)[name] = std::to_string(*count_in(run, key));
+  for (const auto &[key, name] : kCounts) (*out)[name] = std::to_string(*count_of(run, key));
   (*out)[kLossScale] = hex_float(run.loss_scale.value);
   (*out)[kDynamic] = std::to_string(optimizer_->parts_.loss_scale.rules().dynamic);
 }
@@ -326,7 +313,7 @@ Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
     int64_t value = 0;
     const bool good = found != facts.end() && read_integer(found->second, &value) && check_i64(key, value).ok();
     ZERO_TRY(check_fact(good, name, facts));
-    *count_in(out->run, key) = value;
+    *count_of(out->run, key) = value;
   }
   const auto scale = facts.find(kLossScale);
   const bool good = scale != facts.end() && read_hex_float(scale->second, &out->run.loss_scale.value) &&

@@ -4,9 +4,7 @@
 #include <algorithm>
 
 namespace zero {
-namespace {
 
-/// nullptr for a key of none.
 int64_t *count_of(kernels::RunState &run, int32_t key) {
   switch (key) {
     case ZERO_KEY_STEP_COUNT:
@@ -21,8 +19,6 @@ int64_t *count_of(kernels::RunState &run, int32_t key) {
       return nullptr;
   }
 }
-
-}  // namespace
 
 /// A momentum buffer is kept only where momentum was on at seal.
 bool OptimizerScalars::lacks_momentum(int64_t set) const {

@@ -68,7 +68,7 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
   if (parts_.gate != nullptr && splits) ZERO_CO_AWAIT(parts_.await_readers());  // the caller may write through views next
   // In the one copy, updates of others show from here on.
   if (parts_.settings.algorithm == nullptr && parts_.one_copy() && !parts_.step.skips)
-    ZERO_CO_TRY(parts_.guard.begin_change(parts_.paths.writes() || parts_.one_copy()));
+    ZERO_CO_TRY(parts_.guard.begin_change(true));
   parts_.guard.enter(CallGuard::Phase::reduced);
   parts_.step.applied = false;
   co_return write_result(out);

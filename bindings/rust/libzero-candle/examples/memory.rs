@@ -3,8 +3,9 @@
 //! candle's bytes are those of Rust's allocator: vars, gradients, moments of its own optimizer. libzero's are those of its statistics. The
 //! ranks are threads, among which both are divided.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicI64, Ordering};
+mod counting;
+
+use std::sync::atomic::Ordering;
 use std::sync::Barrier;
 use std::thread;
 
@@ -13,33 +14,7 @@ use candle_nn::{AdamW, Linear, Optimizer, ParamsAdamW, VarBuilder, VarMap};
 use libzero_candle::libzero::{Group, Key, Memory};
 use libzero_candle::{Settings, ShardedOptimizer};
 
-struct Counted;
-
-static NOW: AtomicI64 = AtomicI64::new(0);
-static PEAK: AtomicI64 = AtomicI64::new(0);
-
-fn count(delta: i64) {
-    let now = NOW.fetch_add(delta, Ordering::Relaxed) + delta;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: the system's allocator does the work.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: as the caller says.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: as the caller says.
-        unsafe { System.dealloc(data, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counted = Counted;
+use counting::{NOW, PEAK};
 
 const WIDTH: usize = 512;
 const LAYERS: usize = 8;

@@ -1,42 +1,17 @@
 //! When candle's gradients are freed, counted at Rust's allocator. A program of its own, because the count is of the process.
 
+#[path = "../examples/counting/mod.rs"]
+mod counting;
 mod ranks;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::Optimizer;
 use libzero_candle::ShardedOptimizer;
 
-struct Counted;
-
-static NOW: AtomicI64 = AtomicI64::new(0);
-static PEAK: AtomicI64 = AtomicI64::new(0);
-
-fn count(delta: i64) {
-    let now = NOW.fetch_add(delta, Ordering::Relaxed) + delta;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: the system's allocator does the work.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: as the caller says.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: as the caller says.
-        unsafe { System.dealloc(data, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counted = Counted;
+use counting::{NOW, PEAK};
 
 const SIDE: usize = 256;
 const NBYTES: i64 = (SIDE * SIDE * 4) as i64;
