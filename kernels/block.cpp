@@ -20,18 +20,18 @@ uint16_t *halves(const Elements &elements, int64_t index) { return static_cast<u
 
 }  // namespace
 
-bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype) {
+bool is_rounded_by_kernels(const UpdateSegment &piece, DType grad_dtype) {
   const bool has_master = piece.master.data != nullptr && piece.master.dtype == DType::f32;
   return has_master && piece.param.dtype == (grad_dtype == DType::f32 ? DType::bf16 : grad_dtype);
 }
 
-bool is_split_by_kernels(const Piece &piece) {
+bool is_split_by_kernels(const UpdateSegment &piece) {
   const auto takes_master = [](const Replica &replica) { return replica.master.data != nullptr; };
   return piece.master.data != nullptr && piece.master.dtype == DType::u16 && piece.grad.dtype == DType::bf16 &&
          std::none_of(piece.replicas.begin(), piece.replicas.end(), takes_master);
 }
 
-Block::Block(const Table &table, const Piece &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {
+Block::Block(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {
   for (const void *source : piece.sources) {
     ask_ahead({const_cast<void *>(source), piece.grad.dtype, nullptr}, piece.peers_offset);
   }

@@ -8,16 +8,16 @@ namespace zero::kernels {
 
 /// Whether kernels that are given the gradient in this dtype can round the parameter, which has an fp32 master: one of the same 16 bits, or
 /// bf16 where that is f32.
-bool is_rounded_by_kernels(const Piece &piece, DType grad_dtype);
+bool is_rounded_by_kernels(const UpdateSegment &piece, DType grad_dtype);
 
 /// Whether kernels can take the parameter in two halves, of which they hand on the upper one.
-bool is_split_by_kernels(const Piece &piece);
+bool is_split_by_kernels(const UpdateSegment &piece);
 
 class Block {
  public:
   static constexpr int64_t kMost = 1024;  ///< elements; whole lines
 
-  Block(const Table &table, const Piece &piece, const UpdateScalars &scalars);
+  Block(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars);
   Block(const Block &) = delete;
   ~Block() {
     if (scalars_.streams) table_.flush();
@@ -64,7 +64,7 @@ class Block {
   void ask_ahead(const Elements &elements, int64_t offset);
 
   const Table &table_;
-  const Piece &piece_;
+  const UpdateSegment &piece_;
   const UpdateScalars &scalars_;
   Ahead ahead_;
   int64_t begin_ = 0;

@@ -14,7 +14,7 @@ Slots moments_of(Block &block, int64_t count) {
 
 }  // namespace
 
-void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
+void lamb_moments(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars) {
   const Constants constants = constants_of<reference::AdamW>(scalars.hyper);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
@@ -26,7 +26,7 @@ void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &s
   }
 }
 
-void lamb_add_norms(const Table &table, const Piece &piece, const UpdateScalars &scalars, ExactSum &param, ExactSum &direction) {
+void lamb_add_norms(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars, ExactSum &param, ExactSum &direction) {
   const Constants constants = constants_of<reference::LambParam>(scalars.hyper);
   Block block(table, piece, scalars);
   float values[Block::kMost];

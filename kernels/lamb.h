@@ -26,11 +26,11 @@ struct LambConstants {
 };
 
 /// First pass: the two moments of `piece`.
-void lamb_moments(const Table &table, const Piece &piece, const UpdateScalars &scalars);
+void lamb_moments(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars);
 
 /// Second pass: adds the squares of the parameter (in fp32, as it is updated) and of r. `piece` begins on a line of its tensor, other
 /// tensors do not share that line.
-void lamb_add_norms(const Table &table, const Piece &piece, const UpdateScalars &scalars, ExactSum &param, ExactSum &direction);
+void lamb_add_norms(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars, ExactSum &param, ExactSum &direction);
 
 /// Words of the sums of squares of one tensor, exported: of its parameter, then of r.
 inline constexpr int64_t kNormWords = 2 * ExactSum::kExported;

@@ -27,7 +27,7 @@ void transpose(float *out, const float *values, int64_t rows, int64_t columns) {
 }
 
 /// Updates the momentum and writes the direction.
-void momentum_direction(const Table &table, const Piece &piece, const UpdateScalars &scalars, float *out) {
+void momentum_direction(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars, float *out) {
   const MuonConstants constants = Muon::constants(scalars.hyper);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
@@ -51,7 +51,7 @@ void normalise(const Table &table, float *values, int64_t count, double epsilon)
   table.scale(values, values, count, Muon::normalising_factor(squares.total(), epsilon));
 }
 
-void apply(const Table &table, const Piece &piece, const UpdateScalars &scalars, const float *direction, double adjustment) {
+void apply(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars, const float *direction, double adjustment) {
   const MuonParam::Constants constants = MuonParam::constants(Muon::constants(scalars.hyper), adjustment);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
@@ -69,7 +69,7 @@ int64_t muon_workspace(int64_t rows, int64_t columns) {
   return 2 * muon_part(rows * columns) + 2 * muon_part(side * side) + kProductWorkspace;
 }
 
-void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns, const UpdateScalars &scalars, float *workspace) {
+void muon(const Table &table, const UpdateSegment &piece, int64_t rows, int64_t columns, const UpdateScalars &scalars, float *workspace) {
   const int64_t count = rows * columns;
   if (count == 0) return;
   const int64_t side = std::min(rows, columns);

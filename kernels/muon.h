@@ -29,6 +29,6 @@ constexpr int64_t muon_part(int64_t count) { return round_up(count, 16); }
 int64_t muon_workspace(int64_t rows, int64_t columns);
 
 /// One update of a tensor of rows x columns (row-major, count = rows * columns), which `piece` holds whole.
-void muon(const Table &table, const Piece &piece, int64_t rows, int64_t columns, const UpdateScalars &scalars, float *workspace);
+void muon(const Table &table, const UpdateSegment &piece, int64_t rows, int64_t columns, const UpdateScalars &scalars, float *workspace);
 
 }  // namespace zero::kernels

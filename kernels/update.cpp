@@ -20,7 +20,7 @@ bool is_f32(const Elements &elements) { return elements.data == nullptr || eleme
 float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
 
 /// Kernels can work on the memory of the other ranks themselves.
-bool takes_peers(const Algorithm &algorithm, const Piece &piece) {
+bool takes_peers(const Algorithm &algorithm, const UpdateSegment &piece) {
   if (piece.sources.empty() && piece.replicas.empty()) return true;
   return !algorithm.layerwise && Slots::sums(std::ssize(piece.sources)) && std::ssize(piece.replicas) <= Slots::kMostCopies;
 }
@@ -30,19 +30,19 @@ bool takes_states(const Replica &replica) {
 }
 
 /// Kernels can work on bf16 states themselves, all of them.
-bool has_half_states(const Algorithm &algorithm, const Piece &piece) {
+bool has_half_states(const Algorithm &algorithm, const UpdateSegment &piece) {
   const auto is_half = [](const Elements &state) { return state.data != nullptr && state.dtype == DType::bf16; };
   return !algorithm.layerwise && std::all_of(piece.state, piece.state + algorithm.state_count, is_half) && piece.grad.dtype != DType::f16 &&
          (piece.replicas.empty() || !takes_states(piece.replicas[0]));
 }
 
 /// A parameter without master that kernels can take as it is.
-bool is_half_by_kernels(const Algorithm &algorithm, const Piece &piece) {
+bool is_half_by_kernels(const Algorithm &algorithm, const UpdateSegment &piece) {
   return !algorithm.layerwise && piece.param.dtype == DType::bf16 && piece.grad.dtype == DType::bf16;
 }
 
 /// The algorithm can work on the slots themselves.
-bool is_plain(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+bool is_plain(const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   bool plain = takes_peers(algorithm, piece) && scalars.clip_value == 0 && (piece.average.data == nullptr || !algorithm.layerwise);
   plain = plain && (std::all_of(std::begin(piece.state), std::end(piece.state), is_f32) || has_half_states(algorithm, piece));
   if (piece.master.data == nullptr) return plain && (is_f32(piece.param) || is_half_by_kernels(algorithm, piece));
@@ -55,12 +55,12 @@ struct RandomHalves {
   alignas(64) uint32_t words[1 + kMaxStates][kMost / 2];
 };
 
-bool rounds_stochastically(const Piece &piece, const UpdateScalars &scalars) {
+bool rounds_stochastically(const UpdateSegment &piece, const UpdateScalars &scalars) {
   return scalars.stochastic &&
          ((piece.master.data == nullptr && !is_f32(piece.param)) || !std::all_of(std::begin(piece.state), std::end(piece.state), is_f32));
 }
 
-void give_random(const Table &table, const Piece &piece, const UpdateScalars &scalars, RandomHalves &random, Slots &slots) {
+void give_random(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars, RandomHalves &random, Slots &slots) {
   const auto made = [&](uint32_t slot) {
     uint32_t *words = random.words[slot];
     make_random(table, words, DType::bf16, piece.count, {scalars.seed, static_cast<uint64_t>(scalars.step), slot}, piece.first);
@@ -73,7 +73,7 @@ void give_random(const Table &table, const Piece &piece, const UpdateScalars &sc
 }
 
 /// Of this rank's memory.
-Slots own_slots(const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+Slots own_slots(const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   const bool has_master = piece.master.data != nullptr;
   Slots slots = {.param = nullptr, .grad = piece.grad.data, .state = {}, .count = piece.count};
   if (has_master && piece.master.dtype == DType::u16) {
@@ -98,7 +98,7 @@ Slots own_slots(const Algorithm &algorithm, const Piece &piece, const UpdateScal
 
 /// What slots name in the memory of other ranks.
 struct Peers {
-  Peers(const Piece &piece, Slots &slots) {
+  Peers(const UpdateSegment &piece, Slots &slots) {
     if (!piece.sources.empty()) slots.grad = nullptr;
     slots.sources = piece.sources.data();
     slots.source_count = std::ssize(piece.sources);
@@ -123,7 +123,7 @@ struct Peers {
 };
 
 /// `random`: room, where the piece is rounded stochastically.
-void update_plain(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars, RandomHalves *random) {
+void update_plain(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars, RandomHalves *random) {
   Slots slots = own_slots(algorithm, piece, scalars);
   const Peers peers(piece, slots);
   slots.streams = scalars.streams && (piece.master.data != nullptr || slots.copy_count > 0);
@@ -132,7 +132,7 @@ void update_plain(const Table &table, const Algorithm &algorithm, const Piece &p
   if (slots.streams) table.flush();
 }
 
-void update_plain_stochastic(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+void update_plain_stochastic(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   RandomHalves random;
   for (int64_t begin = 0; begin < piece.count; begin += RandomHalves::kMost) {
     const int64_t count = std::min(RandomHalves::kMost, piece.count - begin);
@@ -140,7 +140,7 @@ void update_plain_stochastic(const Table &table, const Algorithm &algorithm, con
   }
 }
 
-void update_blocks(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+void update_blocks(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   const Constants constants = algorithm.constants(scalars.hyper);
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
@@ -166,8 +166,8 @@ Elements slice(const Elements &elements, int64_t begin) {
   return {static_cast<std::byte *>(elements.data) + begin * dtype_nbytes(elements.dtype), elements.dtype, scales};
 }
 
-Piece slice(const Piece &piece, int64_t begin, int64_t count) {
-  Piece part;
+UpdateSegment slice(const UpdateSegment &piece, int64_t begin, int64_t count) {
+  UpdateSegment part;
   part.param = slice(piece.param, begin);
   part.master = slice(piece.master, begin);
   part.grad = slice(piece.grad, begin);
@@ -182,7 +182,7 @@ Piece slice(const Piece &piece, int64_t begin, int64_t count) {
   return part;
 }
 
-void begin_states(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+void begin_states(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   Block block(table, piece, scalars);
   float values[Block::kMost];
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
@@ -205,7 +205,7 @@ void copy_elements(const Table &table, const Elements &to, const Elements &from,
   if (from.scales != nullptr) std::copy_n(from.scales, (count + kLine - 1) / kLine, to.scales);
 }
 
-void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
+void hand_on_states(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars) {
   for (const Replica &replica : piece.replicas) {
     const auto copy = [&](const Elements &to, const Elements &from) {
       if (to.data != nullptr) copy_elements(table, slice(to, piece.peers_offset), from, piece.count, scalars.streams);
@@ -217,20 +217,20 @@ void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars 
   if (scalars.streams) table.flush();
 }
 
-void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars) {
+void update(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   if (is_plain(algorithm, piece, scalars)) {
     if (rounds_stochastically(piece, scalars)) return update_plain_stochastic(table, algorithm, piece, scalars);
     return update_plain(table, algorithm, piece, scalars, nullptr);
   }
   if (piece.replicas.empty() || !takes_states(piece.replicas[0])) return update_blocks(table, algorithm, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += kHandedOn) {
-    const Piece part = slice(piece, begin, std::min(kHandedOn, piece.count - begin));
+    const UpdateSegment part = slice(piece, begin, std::min(kHandedOn, piece.count - begin));
     update_blocks(table, algorithm, part, scalars);
     hand_on_states(table, part, scalars);
   }
 }
 
-void move_average(const Table &table, const Piece &piece, const UpdateScalars &scalars) {
+void move_average(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars) {
   Block block(table, piece, scalars);
   for (int64_t begin = 0; begin < piece.count; begin += Block::kMost) {
     block.move(begin);

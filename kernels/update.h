@@ -15,7 +15,7 @@
 ///   average = fma(fp32(1 - average_decay), q - average, average), q = p with a master, else the parameter as it is stored
 ///
 /// NaN is stored as the one NaN of its format. Stochastic rounding (random.h) takes slot 0 for the parameter and 1 + s for state s; the
-/// place of an element is Piece::first + its index.
+/// place of an element is UpdateSegment::first + its index.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -43,7 +43,7 @@ struct Replica {
 };
 
 /// A contiguous piece of one tensor or of several that lie end to end. Begins with a tensor or on a line.
-struct Piece {
+struct UpdateSegment {
   Elements param;              ///< f32, f16, bf16; with a master in f32 also f8e4m3
   Elements master;             ///< f32, u16 (remainder of a bf16 parameter), or none: then the parameter itself is updated
   Elements grad;               ///< f32, f16, bf16
@@ -64,7 +64,7 @@ struct Piece {
 /// From element `begin` on, which is on a line.
 Elements slice(const Elements &elements, int64_t begin);
 /// `count` elements from `begin` on, which is on a line of the piece.
-Piece slice(const Piece &piece, int64_t begin, int64_t count);
+UpdateSegment slice(const UpdateSegment &piece, int64_t begin, int64_t count);
 
 /// What one update is told beside its slots.
 struct UpdateScalars {
@@ -81,18 +81,18 @@ struct UpdateScalars {
 };
 
 /// Gives the states the values that they have before the first step: Algorithm::initial_state and zeros.
-void begin_states(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
+void begin_states(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars);
 
 /// to = from, which are stored alike. `streams`: past the caches; Table::flush() comes before other threads are told.
 void copy_elements(const Table &table, const Elements &to, const Elements &from, int64_t count, bool streams);
 /// Copies what an update wrote beside the parameter to the replicas that take it.
-void hand_on_states(const Table &table, const Piece &piece, const UpdateScalars &scalars);
+void hand_on_states(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars);
 
 /// One update of `piece` by `algorithm`. Layerwise algorithms: the last of their passes (lamb.h), which reads no gradient and writes no
 /// state. Matrix algorithms have functions of their own (muon.h).
-void update(const Table &table, const Algorithm &algorithm, const Piece &piece, const UpdateScalars &scalars);
+void update(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars);
 
 /// Moves the average of a piece that is not updated, and copies it to the replicas that take it.
-void move_average(const Table &table, const Piece &piece, const UpdateScalars &scalars);
+void move_average(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars);
 
 }  // namespace zero::kernels

@@ -15,7 +15,7 @@ struct MovingAverages : ThreadsAlone {
   template <int>
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &) const {
     const Chunk &chunk = call.chunks[place.block];
-    const Piece &piece = call.pieces[chunk.piece];
+    const UpdateSegment &piece = call.pieces[chunk.piece];
     const Scalars &scalars = call.scalars[piece.scalars];
     const int64_t index = chunk.begin + place.thread * kQuad;
     const int64_t left = scalars.skips != 0 ? 0 : piece.average_count - index;

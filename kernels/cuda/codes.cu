@@ -36,7 +36,7 @@ struct Encoding {
   const void *values;
   DType dtype;
   int64_t count;
-  const RunState *known;  ///< nullptr: codes are made whatever became of the step
+  const StepState *known;  ///< nullptr: codes are made whatever became of the step
 
   template <int phase>
   ZERO_DEVICE void run(const Place &place, Registers &registers, Shared &shared) const {
@@ -132,7 +132,7 @@ int32_t over_lines(int64_t device, void *stream, int64_t count, const Kernel &ke
 
 }  // namespace
 
-int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream) {
+int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const StepState *run, void *stream) {
   return over_lines(device, stream, count, Encoding{*codes, values, DType(dtype), count, run});
 }
 

@@ -11,7 +11,7 @@ struct Pass<reference::LambMoments> {
   static constexpr bool kUpdatesParam = false;
   static constexpr bool kUpdatesStates = true;
 
-  ZERO_DEVICE AdamConstants constants(const Piece &, const Scalars &scalars) const {
+  ZERO_DEVICE AdamConstants constants(const UpdateSegment &, const Scalars &scalars) const {
     return constants_in<reference::Lamb::Constants>(scalars).moments;
   }
   ZERO_DEVICE Quad<float> input(const Span &) const { return {}; }
@@ -22,7 +22,7 @@ struct Pass<reference::LambParam> {
   static constexpr bool kUpdatesParam = true;
   static constexpr bool kUpdatesStates = false;
 
-  ZERO_DEVICE LambConstants constants(const Piece &piece, const Scalars &scalars) const {
+  ZERO_DEVICE LambConstants constants(const UpdateSegment &piece, const Scalars &scalars) const {
     const auto given = constants_in<reference::Lamb::Constants>(scalars);
     LambConstants constants = given.param;
     constants.negative_step = reference::LambParam::negative_step(given.lr, *piece.trust_ratio);

@@ -12,7 +12,7 @@ struct Pass<reference::MuonMomentum> {
   static constexpr bool kUpdatesParam = false;
   static constexpr bool kUpdatesStates = true;
 
-  ZERO_DEVICE reference::MuonConstants constants(const Piece &, const Scalars &scalars) const {
+  ZERO_DEVICE reference::MuonConstants constants(const UpdateSegment &, const Scalars &scalars) const {
     return constants_in<reference::MuonConstants>(scalars);
   }
   ZERO_DEVICE Quad<float> input(const Span &) const { return {}; }
@@ -26,7 +26,7 @@ struct Pass<reference::MuonParam> {
   const float *direction;
   double adjustment;  ///< of the rate
 
-  ZERO_DEVICE reference::MuonParam::Constants constants(const Piece &, const Scalars &scalars) const {
+  ZERO_DEVICE reference::MuonParam::Constants constants(const UpdateSegment &, const Scalars &scalars) const {
     return reference::MuonParam::constants(constants_in<reference::MuonConstants>(scalars), adjustment);
   }
   ZERO_DEVICE Quad<float> input(const Span &span) const { return load<float>(direction, span.index, span.count); }

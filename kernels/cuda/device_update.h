@@ -45,7 +45,7 @@ struct Pass {
   static constexpr bool kUpdatesParam = true;
   static constexpr bool kUpdatesStates = true;  ///< from the gradient
 
-  ZERO_DEVICE typename Algorithm::Constants constants(const Piece &, const Scalars &scalars) const {
+  ZERO_DEVICE typename Algorithm::Constants constants(const UpdateSegment &, const Scalars &scalars) const {
     return constants_in<typename Algorithm::Constants>(scalars);
   }
   /// Where states are not updated, in the gradient's place.
@@ -77,7 +77,7 @@ struct Updating {
 
   /// The work of one thread.
   struct Work {
-    const Piece &piece;
+    const UpdateSegment &piece;
     const Scalars &scalars;
     Span span;
     int line;  ///< of the chunk
@@ -85,7 +85,7 @@ struct Updating {
 
   ZERO_DEVICE Work work_of(const Place &place) const {
     const Chunk &chunk = call.chunks[place.block];
-    const Piece &piece = call.pieces[chunk.piece];
+    const UpdateSegment &piece = call.pieces[chunk.piece];
     const int64_t index = chunk.begin + place.thread * kQuad;
     const Scalars &scalars = call.scalars[piece.scalars];
     const int64_t left = scalars.skips != 0 ? 0 : piece.count - index;
@@ -167,7 +167,7 @@ struct Updating {
   /// All loads go out before the first of them is looked at.
   template <class S>
   ZERO_DEVICE void compute_stored(const Work &work, Registers &registers) const {
-    const Piece &piece = work.piece;
+    const UpdateSegment &piece = work.piece;
     const int64_t index = work.span.index;
     void *param = piece.param.data;
     void *master = piece.master.data;

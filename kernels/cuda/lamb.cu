@@ -58,11 +58,11 @@ struct FindingRatios {
   };
   static constexpr int kPhases = 3;
 
-  const Piece *pieces;
+  const UpdateSegment *pieces;
 
   template <int phase>
   ZERO_DEVICE void run(const Place &place, Registers &, Shared &shared) const {
-    const Piece &piece = pieces[place.block];
+    const UpdateSegment &piece = pieces[place.block];
     if (piece.norms == nullptr) return;
     if constexpr (phase == 0) {
       if (place.thread < kNormWords) shared.word[place.thread / kSquareWords][place.thread % kSquareWords] = piece.norms[place.thread];
@@ -82,7 +82,7 @@ int32_t lamb_norms(int64_t device, const Update *call, void *stream) {
   return launch(device, stream, call->chunk_count, AddingNorms{{*call}});
 }
 
-int32_t lamb_trust_ratios(int64_t device, const Piece *pieces, int64_t count, void *stream) {
+int32_t lamb_trust_ratios(int64_t device, const UpdateSegment *pieces, int64_t count, void *stream) {
   return launch(device, stream, count, FindingRatios{pieces});
 }
 

@@ -20,7 +20,7 @@ ZERO_DEVICE DType dtype_of(const Elements &elements) { return static_cast<DType>
 ZERO_DEVICE bool is_f32(const Elements &elements) { return elements.data == nullptr || dtype_of(elements) == DType::f32; }
 ZERO_DEVICE bool is_coded(const Elements &elements) { return elements.data != nullptr && is_block_scaled(dtype_of(elements)); }
 
-ZERO_DEVICE reference::Words random_numbers(const Piece &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot) {
+ZERO_DEVICE reference::Words random_numbers(const UpdateSegment &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot) {
   const uint64_t first = piece.first + static_cast<uint64_t>(span.index);
   const RandomKey key = {scalars.seed, scalars.step, slot};
   return dtype == DType::bf16 ? reference::random_halves_at(first, key) : reference::random_words_at(first, key);
@@ -70,7 +70,7 @@ ZERO_DEVICE Quad<float> load_slot(const Elements &elements, const Span &span) {
 }
 
 /// The values that are updated.
-ZERO_DEVICE Quad<float> load_param(const Piece &piece, const Span &span) {
+ZERO_DEVICE Quad<float> load_param(const UpdateSegment &piece, const Span &span) {
   if (piece.master.data == nullptr) return load_slot(piece.param, span);
   if (dtype_of(piece.master) != DType::u16) return load_slot(piece.master, span);
   const auto upper = load<uint16_t>(piece.param.data, span.index, span.count);
@@ -87,7 +87,7 @@ ZERO_DEVICE void adjust_gradient(Quad<float> &quad, const Scalars &scalars) {
   }
 }
 
-ZERO_DEVICE Quad<float> load_gradient(const Piece &piece, const Scalars &scalars, const Span &span) {
+ZERO_DEVICE Quad<float> load_gradient(const UpdateSegment &piece, const Scalars &scalars, const Span &span) {
   const DType dtype = dtype_of(piece.grad);
   Quad<float> quad;
   if (piece.source_count == 0) {
@@ -102,7 +102,7 @@ ZERO_DEVICE Quad<float> load_gradient(const Piece &piece, const Scalars &scalars
 
 /// Of a piece of the device's own, or of 2 or 4 sources, before it is adjusted.
 template <class Element>
-ZERO_DEVICE Quad<float> gradient_of_ranks(const Piece &piece, int64_t index, DType dtype) {
+ZERO_DEVICE Quad<float> gradient_of_ranks(const UpdateSegment &piece, int64_t index, DType dtype) {
   if (piece.source_count == 0) return widened(get_quad<Element>(piece.grad.data, index), dtype);
   const Sources sources = {piece.sources, dtype, piece.peers_offset + index, kQuad};
   return rounded(divided(sum_of_few<Element>(sources, piece.source_count), piece.divisor), dtype);
@@ -110,14 +110,14 @@ ZERO_DEVICE Quad<float> gradient_of_ranks(const Piece &piece, int64_t index, DTy
 
 /// To the parameter and to its replicas.
 template <class Element>
-ZERO_DEVICE void store_param_bits(const Piece &piece, const Span &span, const Quad<Element> &quad) {
+ZERO_DEVICE void store_param_bits(const UpdateSegment &piece, const Span &span, const Quad<Element> &quad) {
   store(piece.param.data, span.index, span.count, quad);
   for (int64_t i = 0; i < piece.replica_count; ++i) {
     store(piece.replicas[i].data, piece.peers_offset + span.index, span.count, quad);
   }
 }
 
-ZERO_DEVICE void add_to_average(const Piece &piece, const Scalars &scalars, const Span &span, const Quad<float> &quad) {
+ZERO_DEVICE void add_to_average(const UpdateSegment &piece, const Scalars &scalars, const Span &span, const Quad<float> &quad) {
   if (piece.average.data == nullptr) return;
   Quad<float> average = load<float>(piece.average.data, span.index, span.count);
   ZERO_UNROLLED
@@ -127,21 +127,21 @@ ZERO_DEVICE void add_to_average(const Piece &piece, const Scalars &scalars, cons
   store(piece.average.data, span.index, span.count, average);
 }
 
-ZERO_DEVICE void store_halves(const Piece &piece, const Span &span, const Quad<float> &quad) {
+ZERO_DEVICE void store_halves(const UpdateSegment &piece, const Span &span, const Quad<float> &quad) {
   const Halves halves = halves_of(quad);
   store_param_bits(piece, span, halves.upper);
   store(piece.master.data, span.index, span.count, halves.lower);
 }
 
 /// The 16-bit form of a slot that is rounded stochastically where the scalars say so.
-ZERO_DEVICE Quad<uint16_t> narrowed_by(const Piece &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot,
+ZERO_DEVICE Quad<uint16_t> narrowed_by(const UpdateSegment &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot,
                                        const Quad<float> &quad) {
   if (scalars.stochastic == 0) return narrowed<uint16_t>(quad, dtype);
   return narrowed_stochastic(quad, dtype, random_numbers(piece, scalars, span, dtype, slot));
 }
 
 /// A parameter in f8 is left to store_codes.
-ZERO_DEVICE void store_param(const Piece &piece, const Scalars &scalars, const Span &span, const Quad<float> &quad) {
+ZERO_DEVICE void store_param(const UpdateSegment &piece, const Scalars &scalars, const Span &span, const Quad<float> &quad) {
   const DType dtype = dtype_of(piece.param);
   Quad<float> kept = quad;
   if (piece.master.data == nullptr) {
@@ -163,7 +163,7 @@ ZERO_DEVICE void store_param(const Piece &piece, const Scalars &scalars, const S
 }
 
 /// A state in f8 is left to store_codes.
-ZERO_DEVICE void store_state(const Piece &piece, const Scalars &scalars, const Span &span, int state, const Quad<float> &quad) {
+ZERO_DEVICE void store_state(const UpdateSegment &piece, const Scalars &scalars, const Span &span, int state, const Quad<float> &quad) {
   const Elements &elements = piece.state[state];
   const DType dtype = dtype_of(elements);
   if (elements.data == nullptr || is_block_scaled(dtype)) return;
@@ -204,7 +204,7 @@ ZERO_DEVICE float scale_from(const Elements &elements, uint32_t largest) {
   return reference::scale_of(std::bit_cast<float>(largest), format8(dtype_of(elements)));
 }
 
-ZERO_DEVICE void store_param_codes(const Piece &piece, const Span &span, uint32_t largest, const Quad<float> &quad) {
+ZERO_DEVICE void store_param_codes(const UpdateSegment &piece, const Span &span, uint32_t largest, const Quad<float> &quad) {
   const float scale = scale_from(piece.param, largest);
   const Quad<uint8_t> codes = codes_of(quad, scale, dtype_of(piece.param), nullptr);
   put_codes(piece.param, span, scale, codes);
@@ -214,7 +214,7 @@ ZERO_DEVICE void store_param_codes(const Piece &piece, const Span &span, uint32_
 }
 
 /// `dtype` is that of the slot; where it is a constant, no instruction asks for it.
-ZERO_DEVICE void store_state_codes(const Piece &piece, const Scalars &scalars, const Span &span, int state, DType dtype, uint32_t largest,
+ZERO_DEVICE void store_state_codes(const UpdateSegment &piece, const Scalars &scalars, const Span &span, int state, DType dtype, uint32_t largest,
                                    const Quad<float> &quad) {
   const Elements &elements = piece.state[state];
   const float scale = reference::scale_of(std::bit_cast<float>(largest), format8(dtype));

@@ -4,7 +4,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/lamb.h"
-#include "kernels/verdict.h"
+#include "kernels/step_decision.h"
 
 #include <cstdint>
 
@@ -43,7 +43,7 @@ struct Scalars {
 enum class Form : int64_t { general, f32, f16, bf16, remainder, bf16_states, bf16_alone, f8_states, f32_of_ranks, bf16_of_ranks };
 
 /// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the device's.
-struct Piece {
+struct UpdateSegment {
   Elements param;
   Elements master;
   Elements grad;
@@ -73,7 +73,7 @@ struct Piece {
 };
 
 /// Of what does not lie alone in its slots, or does not begin where whole quads do, `general`.
-inline Form form_of(const Piece &piece) {
+inline Form form_of(const UpdateSegment &piece) {
   const auto is = [](const Elements &elements, DType dtype) {
     const auto place = reinterpret_cast<uintptr_t>(elements.data);
     return elements.dtype == static_cast<int64_t>(dtype) && place % static_cast<uintptr_t>(4 * dtype_nbytes(dtype)) == 0;
@@ -117,7 +117,7 @@ struct Chunk {
 
 /// One update of many pieces by one algorithm, in one launch. All addresses are the device's.
 struct Update {
-  const Piece *pieces;
+  const UpdateSegment *pieces;
   const Chunk *chunks;
   int64_t chunk_count;
   const Scalars *scalars;
@@ -126,7 +126,7 @@ struct Update {
 /// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
 inline constexpr int64_t kSquareWords = ExactSum::kExported;
 
-/// What checks and sums of squares leave for a verdict, in memory of the device. Zeros before the first of them, and behind end_step.
+/// What checks and sums of squares leave for a decision, in memory of the device. Zeros before the first of them, and behind end_step.
 struct Found {
   int64_t squares[kSquareWords];
   int32_t flag;
@@ -197,32 +197,32 @@ struct Table {
 
   /// The number of an algorithm for update; -1: there is no kernel for it.
   int32_t (*algorithm)(const char *name);
-  /// out[i] = recipes[i] for the step that comes next in the run, or that its verdict is about.
-  int32_t (*prepare)(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
+  /// out[i] = recipes[i] for the step that comes next in the run, or that its decision is about.
+  int32_t (*prepare)(int64_t device, const StepState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
   /// The same for pieces with scalars of their own: out[i] is made from recipes[pieces[i].recipe],
   /// for the update that follows *pieces[i].updates others.
-  int32_t (*prepare_each)(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
+  int32_t (*prepare_each)(int64_t device, const StepState *run, const Recipe *recipes, const UpdateSegment *pieces, int64_t count, Scalars *out,
                           void *stream);
   /// Layerwise algorithms: the last of their passes, as in kernels/update.h. No matrix algorithms.
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
-  /// Moves the averages of the first Piece::average_count elements of pieces.
+  /// Moves the averages of the first UpdateSegment::average_count elements of pieces.
   int32_t (*move_averages)(int64_t device, const Update *call, void *stream);
-  /// The passes of LAMB before it (kernels/lamb.h): the moments, with the squares of parameters and directions added to Piece::norms; and
-  /// Piece::trust_ratio from the norms, of all pieces that have some.
+  /// The passes of LAMB before it (kernels/lamb.h): the moments, with the squares of parameters and directions added to UpdateSegment::norms; and
+  /// UpdateSegment::trust_ratio from the norms, of all pieces that have some.
   int32_t (*lamb_norms)(int64_t device, const Update *call, void *stream);
-  int32_t (*lamb_trust_ratios)(int64_t device, const Piece *pieces, int64_t count, void *stream);
+  int32_t (*lamb_trust_ratios)(int64_t device, const UpdateSegment *pieces, int64_t count, void *stream);
   /// Instead of update, for matrices. What recipes say is read on the device, but for the steps.
   int32_t (*muon)(int64_t device, const Matrix *call, void *stream);
 
-  /// The verdict of a step (kernels/verdict.h) from what kernels found.
-  int32_t (*judge)(int64_t device, const VerdictRules *rules, const Found *found, RunState *run, void *stream);
+  /// The decision of a step (kernels/step_decision.h) from what kernels found.
+  int32_t (*decide)(int64_t device, const DecisionRules *rules, const Found *found, StepState *run, void *stream);
   /// After the update: the step counts as applied where `counts` is not 0, unless it was to be skipped; and `words` words become 0.
-  int32_t (*end_step)(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
+  int32_t (*end_step)(int64_t device, StepState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
   /// `nbytes` bytes of the host to the device, at most kMostPut and a multiple of 8, both aligned to 8; `from` is free on return.
   int32_t (*put)(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
   /// Adds 1 to counts[i] if bit i % 64 of updated[i / 64] is set, unless the step is skipped.
   /// `updated` lies on the host and is free on return; at most kMostCounted counts.
-  int32_t (*count_updates)(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream);
+  int32_t (*count_updates)(int64_t device, const StepState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream);
 
   /// All dtypes of arrays. Other dtypes do nothing, as on the host.
   int32_t (*reduce)(int64_t device, const Reduce *call, int32_t *flag, void *stream);
@@ -244,7 +244,7 @@ struct Table {
   int32_t (*follow)(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream);
   /// Values as codes with a scale per line, to nearest even, from a line on: kernels/block_scaled.h. `run`, where it is not nullptr: not if
   /// its step is skipped.
-  int32_t (*encode)(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run,
+  int32_t (*encode)(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const StepState *run,
                     void *stream);
   int32_t (*decode)(int64_t device, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream);
   /// The lines of masters that are not encoded as these codes take their values.

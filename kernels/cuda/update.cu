@@ -61,7 +61,7 @@ using Algorithms = List<ZERO_UPDATE_KERNELS(ZERO_LISTED) reference::AdamW, refer
 #undef ZERO_LISTED
 
 /// `update`: its number, from 1.
-ZERO_DEVICE void write_scalars(const RunState &known, const Recipe &recipe, int64_t update, Scalars &scalars) {
+ZERO_DEVICE void write_scalars(const StepState &known, const Recipe &recipe, int64_t update, Scalars &scalars) {
   HyperParameters hyper = recipe.hyper;
   hyper.step = update;
   Algorithms::write_constants(recipe.algorithm, hyper, scalars.constants);
@@ -76,7 +76,7 @@ ZERO_DEVICE void write_scalars(const RunState &known, const Recipe &recipe, int6
 
 /// One thread per recipe.
 struct Preparing : ThreadsAlone {
-  const RunState *known;
+  const StepState *known;
   const Recipe *recipes;
   int64_t count;
   Scalars *out;
@@ -90,9 +90,9 @@ struct Preparing : ThreadsAlone {
 
 /// One thread per piece.
 struct PreparingEach : ThreadsAlone {
-  const RunState *known;
+  const StepState *known;
   const Recipe *recipes;
-  const Piece *pieces;
+  const UpdateSegment *pieces;
   int64_t count;
   Scalars *out;
 
@@ -112,11 +112,11 @@ int32_t algorithm(const char *name) {
   return -1;
 }
 
-int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
+int32_t prepare(int64_t device, const StepState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
   return launch(device, stream, (count + kThreads - 1) / kThreads, Preparing{{}, run, recipes, count, out});
 }
 
-int32_t prepare_each(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
+int32_t prepare_each(int64_t device, const StepState *run, const Recipe *recipes, const UpdateSegment *pieces, int64_t count, Scalars *out,
                      void *stream) {
   return launch(device, stream, (count + kThreads - 1) / kThreads, PreparingEach{{}, run, recipes, pieces, count, out});
 }

@@ -36,7 +36,7 @@ Status check_reach(const Group &group, std::initializer_list<Argument> arguments
   const Reducer &reducer = *group.reducer();
   if (!reducer.on_device()) return check_stream(stream);
   for (const Argument &argument : arguments) ZERO_TRY(reducer.check_memory(argument.memory, argument.name));
-  return reducer.follow(stream);
+  return reducer.wait_for(stream);
 }
 
 /// Checks what all of them share and names the queue of collectives.

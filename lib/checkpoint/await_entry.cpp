@@ -13,8 +13,8 @@ namespace {
 constexpr std::chrono::milliseconds kPause{20};
 
 template <class Open>
-Status again(int64_t patience_ms, Open open) {
-  const Deadline deadline = Deadline::after_ms(patience_ms);
+Status again(int64_t retry_ms, Open open) {
+  const Deadline deadline = Deadline::after_ms(retry_ms);
   for (;;) {
     int reason = 0;
     Status status = open(&reason);
@@ -25,12 +25,12 @@ Status again(int64_t patience_ms, Open open) {
 
 }  // namespace
 
-Status open_with_patience(const Folder &folder, const std::string &name, int64_t patience_ms, Folder *out) {
-  return again(patience_ms, [&](int *reason) { return folder.open_folder(name, out, reason); });
+Status open_with_retries(const Folder &folder, const std::string &name, int64_t retry_ms, Folder *out) {
+  return again(retry_ms, [&](int *reason) { return folder.open_folder(name, out, reason); });
 }
 
-Status open_with_patience(const Folder &folder, const std::string &name, int64_t patience_ms, File *out) {
-  return again(patience_ms, [&](int *reason) { return folder.open_file(name, out, reason); });
+Status open_with_retries(const Folder &folder, const std::string &name, int64_t retry_ms, File *out) {
+  return again(retry_ms, [&](int *reason) { return folder.open_file(name, out, reason); });
 }
 
 }  // namespace zero::checkpoint

@@ -9,7 +9,7 @@
 
 namespace zero::checkpoint {
 
-Status open_with_patience(const Folder &folder, const std::string &name, int64_t patience_ms, Folder *out);
-Status open_with_patience(const Folder &folder, const std::string &name, int64_t patience_ms, File *out);
+Status open_with_retries(const Folder &folder, const std::string &name, int64_t retry_ms, Folder *out);
+Status open_with_retries(const Folder &folder, const std::string &name, int64_t retry_ms, File *out);
 
 }  // namespace zero::checkpoint

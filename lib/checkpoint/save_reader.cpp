@@ -15,9 +15,9 @@ SaveReader::SaveReader(const Manifest &manifest, const StreamOptions &options)
 
 SaveReader::~SaveReader() = default;
 
-Status SaveReader::open(const Folder &saves, const std::string &name, int64_t patience_ms) {
-  patience_ms_ = patience_ms;
-  ZERO_TRY(open_with_patience(saves, name, patience_ms, &folder_));
+Status SaveReader::open(const Folder &saves, const std::string &name, int64_t retry_ms) {
+  retry_ms_ = retry_ms;
+  ZERO_TRY(open_with_retries(saves, name, retry_ms, &folder_));
   return Transfers::make(options_, &transfers_);
 }
 
@@ -48,7 +48,7 @@ Status SaveReader::read_file(int64_t file, std::span<const FilePart> parts, std:
                              Progress *progress) {
   StreamedFile input;
   const std::string name = plan_.name(file);
-  const Status opened = open_with_patience(folder_, name, patience_ms_, &input.file);
+  const Status opened = open_with_retries(folder_, name, retry_ms_, &input.file);
   ZERO_CHECK(opened.ok(), opened.code(), "%s; the manifest names this file", opened.text());
   input.direct = options_.direct && input.file.set_direct(true);
   FileReader reader(manifest_, plan_.file(manifest_.description, file), &input, transfers_.get());

@@ -50,8 +50,8 @@ class SaveReader {
   SaveReader(const SaveReader &) = delete;
   ~SaveReader();
 
-  /// Opens the save's folder by the name that rank 0 chose. Looks again for `patience_ms` if it is not seen at once.
-  Status open(const Folder &saves, const std::string &name, int64_t patience_ms);
+  /// Opens the save's folder by the name that rank 0 chose. Looks again for `retry_ms` if it is not seen at once.
+  Status open(const Folder &saves, const std::string &name, int64_t retry_ms);
 
   /// Plans and proves, then reads. Nothing is handed to the sink before the cover is proved; a block is handed out only after its hash and
   /// the header of its file were checked. After an error the sink has taken some of the ranges.
@@ -71,7 +71,7 @@ class SaveReader {
   const StreamOptions options_;
   const FilePlan plan_;
   Folder folder_;
-  int64_t patience_ms_ = 0;
+  int64_t retry_ms_ = 0;
   std::unique_ptr<Transfers> transfers_;
   StreamCounts counts_;
 };

@@ -68,9 +68,9 @@ SaveWriter::SaveWriter(const SaveDescription &description, const std::vector<int
 
 SaveWriter::~SaveWriter() = default;
 
-Status SaveWriter::open(const Folder &saves, const std::string &name, int64_t patience_ms) {
+Status SaveWriter::open(const Folder &saves, const std::string &name, int64_t retry_ms) {
   ZERO_TRY(prepared_);
-  return open_with_patience(saves, name, patience_ms, &folder_);
+  return open_with_retries(saves, name, retry_ms, &folder_);
 }
 
 Status SaveWriter::preallocate() {

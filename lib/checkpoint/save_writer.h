@@ -38,8 +38,8 @@ class SaveWriter {
   /// Lists the files of a rank, given the writers of the model files (assign_model_files).
   static std::vector<int64_t> files_of(const SaveDescription &description, std::span<const int64_t> model_writers, int64_t rank);
 
-  /// Opens the folder that rank 0 made. A client of a network file system may not see it at once: looks again for `patience_ms`.
-  Status open(const Folder &saves, const std::string &name, int64_t patience_ms);
+  /// Opens the folder that rank 0 made. A client of a network file system may not see it at once: looks again for `retry_ms`.
+  Status open(const Folder &saves, const std::string &name, int64_t retry_ms);
   /// Creates the files and reserves their blocks, so that a full disk is known before a byte is written; allocates staging.
   Status preallocate();
   /// Streams, syncs and closes all files, then syncs the folder.

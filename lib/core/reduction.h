@@ -52,7 +52,7 @@ class Reducer {
   virtual Status check_memory(const void *, const char * /*argument*/) const { return {}; }
   /// What is asked for from now on comes after what the caller's stream was given. Only where on_device(). Errors:
   /// ZERO_E_INVALID_ARGUMENT for a stream of another device, ZERO_E_STATE for one that is captured.
-  virtual Status follow(void *) const { return {}; }
+  virtual Status wait_for(void *) const { return {}; }
   /// A stream beside the work of this object. Only where on_device().
   virtual Status open_lane(std::shared_ptr<SideStream> *) const { return {}; }
   /// @}

@@ -26,7 +26,7 @@ class SideStream {
   /// CUDA's.
   virtual void *stream() const = 0;
   /// What the stream is given from now on comes after the work given before.
-  virtual Status follow() = 0;
+  virtual Status wait_for_leader() = 0;
   /// Takes note of what the stream was given so far; ended() tells whether that has ended.
   virtual Status mark() = 0;
   virtual Status ended(bool *out) const = 0;

@@ -53,7 +53,7 @@ void Group::progress_message_queues() {
   }
 }
 
-/// Peers that have not been told that a group above was aborted hear it before they see that this rank has left.
+/// Peers that have not been told that a group above was aborted receive it before they see that this rank has left.
 Group::~Group() {
   try {
     if (const Status aborted = aborted_above(); !aborted.ok()) fail(aborted);
@@ -167,10 +167,10 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   fingerprint.caller = caller_;
   current_ = fingerprint;
   first_round_ = true;
-  patience_.reset();
-  transport_->stand(&current_);
+  timer_.reset();
+  transport_->publish(&current_);
   Status status = co_await body;
-  transport_->stand(nullptr);
+  transport_->publish(nullptr);
   if (!status.ok()) {
     GivingUp end(*this, status);
     ZERO_CO_AWAIT(end);
@@ -181,22 +181,22 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
 }
 
 /// Only what waits needs the clock. A deadline that is set meanwhile is the next call's.
-Patience &Group::patience() {
-  if (!patience_) patience_.emplace(deadline_ms());
-  return *patience_;
+DeadlineTimer &Group::timer() {
+  if (!timer_) timer_.emplace(deadline_ms());
+  return *timer_;
 }
 
-int64_t Group::left_ms() { return patience().left_ms(); }
+int64_t Group::left_ms() { return timer().left_ms(); }
 
-Status Group::check_patience(Patience &patience, const Fingerprint &fingerprint) {
-  const Patience::Look look = patience.look();
-  if (look == Patience::Look::remarks && log_is_on()) {
-    log_line("rank %lld has waited %lld of %lld ms in %s: %s", transport_->name_of(rank_), lld(patience.limit_ms() - patience.left_ms()),
-             lld(patience.limit_ms()), to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
+Status Group::check_deadline(DeadlineTimer &timer, const Fingerprint &fingerprint) {
+  const DeadlineTimer::Look look = timer.look();
+  if (look == DeadlineTimer::Look::remarks && log_is_on()) {
+    log_line("rank %lld has waited %lld of %lld ms in %s: %s", transport_->name_of(rank_), lld(timer.limit_ms() - timer.left_ms()),
+             lld(timer.limit_ms()), to_text(fingerprint).c_str(), transport_->progress_report(fingerprint).c_str());
   }
-  if (look != Patience::Look::ends) return {};
-  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", transport_->name_of(rank_), lld(patience.limit_ms()),
-                       to_text(fingerprint).c_str(), transport_->standings(fingerprint).c_str());
+  if (look != DeadlineTimer::Look::ends) return {};
+  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", transport_->name_of(rank_), lld(timer.limit_ms()),
+                       to_text(fingerprint).c_str(), transport_->progress_report(fingerprint).c_str());
 }
 
 Round::~Round() {
@@ -237,7 +237,7 @@ Status Round::poll(bool *out_ready) {
   if (arrived_) return {};
   if (const std::shared_ptr<Group> heeded = group_.heeded_.lock()) ZERO_TRY(heeded->usable());
   ZERO_TRY(above_.look(group_));
-  ZERO_TRY(group_.check_patience(group_.patience(), group_.current_));
+  ZERO_TRY(group_.check_deadline(group_.timer(), group_.current_));
   group_.progress_messages(nullptr);
   group_.progress_beside();
   return {};
@@ -247,7 +247,7 @@ Status Quiet::poll(bool *out_ready) {
   ZERO_TRY(group_.transport_->poll_quiet(out_ready));
   if (*out_ready) return {};
   ZERO_TRY(above_.look(group_));
-  return group_.check_patience(group_.patience(), group_.current_);
+  return group_.check_deadline(group_.timer(), group_.current_);
 }
 
 namespace {
@@ -305,7 +305,7 @@ class MessageUnderWay final : public Waitable {
         poll_peer_(poll_peer),
         queue_(queue),
         count_(group.messages_),
-        patience_(group.deadline_ms()) {
+        timer_(group.deadline_ms()) {
     count_->fetch_add(1, std::memory_order_relaxed);
   }
   MessageUnderWay(const MessageUnderWay &) = delete;
@@ -313,10 +313,10 @@ class MessageUnderWay final : public Waitable {
 
   Status poll(bool *out_ready) override {
     ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
-    if (*out_ready == stands_) group_.transport_->stand_in_message(fingerprint_, std::exchange(stands_, !stands_));
+    if (*out_ready == stands_) group_.transport_->publish_message(fingerprint_, std::exchange(stands_, !stands_));
     if (*out_ready) return {};
     ZERO_TRY(above_.look(group_));
-    ZERO_TRY(group_.check_patience(patience_, fingerprint_));
+    ZERO_TRY(group_.check_deadline(timer_, fingerprint_));
     group_.progress_messages(queue_);
     group_.progress_collectives();
     return {};
@@ -330,7 +330,7 @@ class MessageUnderWay final : public Waitable {
   PollPeer poll_peer_;
   const OperationQueue *queue_;
   const std::shared_ptr<std::atomic<int64_t>> count_;
-  Patience patience_;
+  DeadlineTimer timer_;
   AbortWatch above_;
   bool stands_ = false;  ///< other ranks are told that it is waited for
 };

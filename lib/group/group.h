@@ -4,7 +4,7 @@
 
 #include "core/reduction.h"
 #include "core/task.h"
-#include "group/patience.h"
+#include "group/deadline_timer.h"
 #include "group/transport.h"
 
 #include <array>
@@ -106,10 +106,10 @@ class Group : public std::enable_shared_from_this<Group> {
   /// As progress_messages, for a thread that waits for a message.
   void progress_collectives();
   void progress_beside();
-  /// For whoever waits in a call: an error once the patience has ended. Says in the log, once, that a wait has become long.
-  Status check_patience(Patience &patience, const Fingerprint &fingerprint);
+  /// For whoever waits in a call: an error once the timer has ended. Says in the log, once, that a wait has become long.
+  Status check_deadline(DeadlineTimer &timer, const Fingerprint &fingerprint);
   /// That of the collective under way.
-  Patience &patience();
+  DeadlineTimer &timer();
   /// What a call begins with, numbered from 1. Calls in which nothing waits would never learn that a group above was aborted.
   Status check_call(uint64_t number) { return number % kCallsPerLook == 0 ? look() : usable(); }
   /// The error of a group above, or above the one that this one heeds, that was aborted, also on a rank that is not in this group.
@@ -153,7 +153,7 @@ class Group : public std::enable_shared_from_this<Group> {
   Caller caller_ = Caller::group;
   Fingerprint current_;
   bool first_round_ = false;
-  std::optional<Patience> patience_;  ///< from its first wait on
+  std::optional<DeadlineTimer> timer_;  ///< from its first wait on
   std::vector<uint64_t> sent_messages_;
   std::vector<uint64_t> received_messages_;
 

@@ -138,7 +138,7 @@ Status HierarchyTransport::recv_poll(int64_t peer, bool *out_done) {
   return *out_done ? Status() : before;
 }
 
-/// What one side was told goes on to the other, which may hear that this rank has left before it hears why.
+/// What one side was told goes on to the other, which may receive that this rank has left before it hears why.
 Status HierarchyTransport::health() {
   Status near = near_->health();
   Status far = far_->health();
@@ -165,23 +165,23 @@ void HierarchyTransport::poison(const Status &cause) {
   far_->poison(cause);
 }
 
-void HierarchyTransport::stand(const Fingerprint *fingerprint) {
-  far_->stand(fingerprint);
-  near_->stand(fingerprint);
+void HierarchyTransport::publish(const Fingerprint *fingerprint) {
+  far_->publish(fingerprint);
+  near_->publish(fingerprint);
 }
 
 /// Texts of the near transport name the ranks of all.
-void HierarchyTransport::stand_in_message(const Fingerprint &fingerprint, bool ends) {
-  far_->stand_in_message(fingerprint, ends);
-  near_->stand_in_message(fingerprint, ends);
+void HierarchyTransport::publish_message(const Fingerprint &fingerprint, bool ends) {
+  far_->publish_message(fingerprint, ends);
+  near_->publish_message(fingerprint, ends);
 }
 
-std::string HierarchyTransport::standings(const Fingerprint &mine) {
+std::string HierarchyTransport::progress_report(const Fingerprint &mine) {
   if (is_message(mine.kind)) {
     const auto [way, rank] = way_to(mine.root);
     Fingerprint there = mine;
     there.root = rank;
-    return way->standings(there);
+    return way->progress_report(there);
   }
   const bool quiet = near_arrived_ && far_arrived_;
   const bool asks_near = !near_arrived_ || quiet;
@@ -190,7 +190,7 @@ std::string HierarchyTransport::standings(const Fingerprint &mine) {
   // Ranks in the same call wait as this one does, and it may be on the other side that they do.
   if (text.empty()) text = joined(asks_near ? "" : near_->suspicions(mine), asks_far ? "" : far_->suspicions(mine));
   if (!text.empty()) return text;
-  return joined(asks_near ? near_->standings(mine) : "", asks_far ? far_->standings(mine) : "");
+  return joined(asks_near ? near_->progress_report(mine) : "", asks_far ? far_->progress_report(mine) : "");
 }
 
 Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {

@@ -46,9 +46,9 @@ class HierarchyTransport final : public Transport {
   Status watch() override;
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override;
-  void stand(const Fingerprint *fingerprint) override;
-  void stand_in_message(const Fingerprint &fingerprint, bool ends) override;
-  std::string standings(const Fingerprint &mine) override;
+  void publish(const Fingerprint *fingerprint) override;
+  void publish_message(const Fingerprint &fingerprint, bool ends) override;
+  std::string progress_report(const Fingerprint &mine) override;
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
   void unshare(const Mapping &mapping) override { near_->unshare(mapping); }

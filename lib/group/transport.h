@@ -125,15 +125,15 @@ class Transport {
   /// Whether memory of a failed call, of this group or another of its kind in the process, may still be used. Any thread.
   virtual bool holds_memory() { return false; }
   /// Publishes what this rank is doing, for the texts of other ranks' timeouts. `fingerprint` nullptr = outside the group.
-  virtual void stand(const Fingerprint *fingerprint) = 0;
+  virtual void publish(const Fingerprint *fingerprint) = 0;
   /// The same of a message that this rank waits for, until it `ends`. Of several, the one that came last.
-  virtual void stand_in_message(const Fingerprint & /*fingerprint*/, bool /*ends*/) {}
+  virtual void publish_message(const Fingerprint & /*fingerprint*/, bool /*ends*/) {}
   /// For the text of a timeout: where each rank that has not arrived stands, as far as this rank can find out within ~200 ms. Those that
   /// wait in the same call are named only where nobody else may be what all wait for.
-  virtual std::string standings(const Fingerprint &mine) = 0;
+  virtual std::string progress_report(const Fingerprint &mine) = 0;
   /// The same without those that wait in the same call, so empty where they are all. Also names ranks that do not answer although nothing
   /// is awaited from them: those in the same call may wait for them.
-  virtual std::string suspicions(const Fingerprint &mine) { return standings(mine); }
+  virtual std::string suspicions(const Fingerprint &mine) { return progress_report(mine); }
   virtual Doorbell *doorbell() { return nullptr; }
   /// @}
 

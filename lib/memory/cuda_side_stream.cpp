@@ -87,7 +87,7 @@ Status CudaSideStream::within(const std::function<void()> &use) const {
   return check(cuda_.leave(&visit), "leaving");
 }
 
-Status CudaSideStream::follow() {
+Status CudaSideStream::wait_for_leader() {
   ZERO_TRY(check(cuda_.event_record(device_, turn_, leader_), "recording an event"));
   return check(cuda_.stream_follow(device_, stream_, turn_), "waiting for an event");
 }

@@ -11,7 +11,7 @@ namespace zero {
 
 class CudaSideStream final : public SideStream {
  public:
-  /// `leader` is the stream of the work that lanes follow; follow() is called only while it exists.
+  /// `leader` is the stream of the work that lanes follow; wait_for_leader() is called only while it exists.
   CudaSideStream(const zero_cuda_table &cuda, int64_t device, void *leader) : cuda_(cuda), device_(device), leader_(leader) {}
   CudaSideStream(const CudaSideStream &) = delete;
   ~CudaSideStream() override;
@@ -22,7 +22,7 @@ class CudaSideStream final : public SideStream {
   Status alloc(int64_t nbytes, std::shared_ptr<Mapping> *out) const override;
   Status within(const std::function<void()> &use) const override;
   void *stream() const override { return stream_; }
-  Status follow() override;
+  Status wait_for_leader() override;
   Status mark() override;
   Status ended(bool *out) const override;
   void abandon() const override;

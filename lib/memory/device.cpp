@@ -117,13 +117,13 @@ Status Device::end_before(void *stream) const {
   return check(cuda_.stream_follow(index_, stream, turn_), "waiting for an event");
 }
 
-Status Device::follow(void *stream) const {
+Status Device::wait_for(void *stream) const {
   const std::lock_guard lock(mutex_);
   return begin_after(stream);
 }
 
 /// A graph knows no work from before it, so this object's becomes part of it first.
-Status Device::lead(void *stream) const {
+Status Device::signal(void *stream) const {
   bool captured = false;
   ZERO_TRY(captures(stream, &captured));
   const std::lock_guard lock(mutex_);

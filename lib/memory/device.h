@@ -56,8 +56,8 @@ class Device {
   Status clear(void *data, int64_t nbytes) const;
   Status wait() const;
   /// What this object does from now on comes after what `stream` was given, and the reverse.
-  Status follow(void *stream) const;
-  Status lead(void *stream) const;
+  Status wait_for(void *stream) const;
+  Status signal(void *stream) const;
   /// Whether what `stream` is given becomes part of a CUDA graph instead of being done. So does the work of this object then.
   Status captures(void *stream, bool *out) const;
   /// ZERO_OK, or ZERO_E_DEVICE_FAILED with CUDA's reason.

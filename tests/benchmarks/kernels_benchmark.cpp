@@ -175,7 +175,7 @@ class Rows {
     void update(const kernels::Table &table, int64_t side) {
       kernels::UpdateScalars scalars;
       scalars.hyper = {.lr = 1e-3, .momentum = 0.95, .nesterov = 1, .epsilon = 1e-7, .weight_decay = 0.1, .newton_schulz_steps = 5};
-      kernels::Piece piece{.param = {param.data()}, .grad = {grad.data()}, .state = {{momentum.data()}}};
+      kernels::UpdateSegment piece{.param = {param.data()}, .grad = {grad.data()}, .state = {{momentum.data()}}};
       piece.count = side * side;
       kernels::muon(table, piece, side, side, scalars, workspace.data());
     }
@@ -197,7 +197,7 @@ class Rows {
     add_whole(name, limit, nbytes, [this, work = std::move(work)] { HostKernels(threads_).over_lines(arrays_.count, work); });
   }
 
-  void add_update(const std::string &name, const std::string &limit, double nbytes, const char *algorithm, const kernels::Piece &piece,
+  void add_update(const std::string &name, const std::string &limit, double nbytes, const char *algorithm, const kernels::UpdateSegment &piece,
                   float grad_factor = 1, bool stochastic = false) {
     kernels::UpdateScalars scalars;
     scalars.hyper = {.lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01, .step = 100};
@@ -215,7 +215,7 @@ class Rows {
     if (elements.scales != nullptr) elements.scales += range.begin / kLine;
     return elements;
   }
-  static kernels::Piece part_of(kernels::Piece piece, Range range) {
+  static kernels::UpdateSegment part_of(kernels::UpdateSegment piece, Range range) {
     for (kernels::Elements *elements : {&piece.param, &piece.master, &piece.grad, &piece.state[0], &piece.state[1], &piece.average}) {
       *elements = part_of(*elements, range);
     }

@@ -68,7 +68,7 @@ class StumblingTransport final : public Transport {
   Status watch() override { return under_->watch(); }
   void poison(const Status &cause) override { under_->poison(cause); }
   void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
-  std::string standings(const Fingerprint &mine) override { return under_->standings(mine); }
+  std::string progress_report(const Fingerprint &mine) override { return under_->progress_report(mine); }
   Doorbell *doorbell() override { return under_->doorbell(); }
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override {

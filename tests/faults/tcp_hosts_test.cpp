@@ -278,7 +278,7 @@ TEST_F(TcpHosts, WhereACableIsCutRanksThatWaitThemselvesAreNotBlamed) {
     if (rank == 1) return outcome(await_failure(transport));
     const Status second = round(transport, nullptr, std::vector<Offer>(kRanks), std::vector<Arrival>(kRanks), {}, 500);
     if (second.code() != ZERO_E_TIMEOUT) return outcome(second);
-    const Status blames = Status::error(ZERO_E_TIMEOUT, "%s", transport.standings(fingerprint).c_str());
+    const Status blames = Status::error(ZERO_E_TIMEOUT, "%s", transport.progress_report(fingerprint).c_str());
     transport.poison(blames);
     board_->met.fetch_add(1);
     return outcome(blames);

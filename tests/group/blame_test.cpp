@@ -1,6 +1,6 @@
 /// @file Whom the text of a timeout blames: ranks that wait in the same call are not what all wait for, and what waits in a message is in
 /// it. With ranks as threads, on one host and on pretended ones.
-#include "group/answer.h"
+#include "group/peer_status.h"
 #include "group/collectives.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/host_ranks.h"
@@ -92,9 +92,9 @@ TEST(Blame, OfManyRanksThoseInTheSameCallAreNotNamed) {
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
     std::shared_ptr<Transport> transport;
     ASSERT_TRUE(connect_host_transport(name, rank, {0, 0, 1, 1}, &transport).ok());
-    transport->stand(&fingerprint);
+    transport->publish(&fingerprint);
     EXPECT_TRUE(round(*transport, &fingerprint, std::vector<Offer>(4), std::vector<Arrival>(4)).ok());
-    if (rank == 3) transport->stand(nullptr);
+    if (rank == 3) transport->publish(nullptr);
     step.arrive_and_wait();
     if (rank == 0) {
       const std::vector<Offer> offers(4);
@@ -103,7 +103,7 @@ TEST(Blame, OfManyRanksThoseInTheSameCallAreNotNamed) {
       bool arrived = true;
       EXPECT_TRUE(transport->poll(&arrived).ok());
       EXPECT_FALSE(arrived);
-      text = transport->standings(fingerprint);
+      text = transport->progress_report(fingerprint);
     }
     step.arrive_and_wait();
   });
@@ -119,7 +119,7 @@ TEST(Blame, OverSocketsAnAnswerFromTheSameCallClearsARank) {
   std::atomic<bool> asked{false};
   run_tcp_ranks(own_hosts(3), [&](int64_t rank, auto transport, TcpWorld &) {
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
-    transport->stand(&fingerprint);
+    transport->publish(&fingerprint);
     const std::vector<Offer> offers(3);
     std::vector<Arrival> arrivals(3);
     if (rank == 0) {
@@ -128,7 +128,7 @@ TEST(Blame, OverSocketsAnAnswerFromTheSameCallClearsARank) {
     step.arrive_and_wait();
     // On a loaded machine the thread that must answer may not run for so long.
     for (int ask = 0; rank == 0 && ask < 20 && (ask == 0 || text.find("rank 1 ") != std::string::npos); ++ask) {
-      text = transport->standings(fingerprint);
+      text = transport->progress_report(fingerprint);
     }
     if (rank == 0) asked = true;
     while (rank == 1 && !asked) EXPECT_TRUE(transport->health().ok());
@@ -139,19 +139,19 @@ TEST(Blame, OverSocketsAnAnswerFromTheSameCallClearsARank) {
 
 TEST(Blame, AnAnswerFromTheSameCallIsNoSuspicion) {
   const Fingerprint mine = call(OperationKind::barrier, 3);
-  Answer answer{Answer::inside, mine};
+  PeerStatus answer{PeerStatus::inside, mine};
   EXPECT_TRUE(waits_in(&answer, mine));
   answer.where.count = 7;  // of no interest to who waits
   EXPECT_TRUE(waits_in(&answer, mine));
   EXPECT_FALSE(waits_in(nullptr, mine));
   EXPECT_FALSE(waits_in(&answer, call(OperationKind::barrier, 4)));
   EXPECT_FALSE(waits_in(&answer, call(OperationKind::all_reduce, 3)));
-  for (const auto standing : {Answer::outside, Answer::failed, Answer::gone, Answer::messaging}) {
-    answer.standing = standing;
+  for (const auto standing : {PeerStatus::outside, PeerStatus::failed, PeerStatus::gone, PeerStatus::messaging}) {
+    answer.state = standing;
     EXPECT_FALSE(waits_in(&answer, mine));
   }
   const Fingerprint message = call(OperationKind::recv, 3);
-  const Answer same{Answer::inside, message};
+  const PeerStatus same{PeerStatus::inside, message};
   EXPECT_FALSE(waits_in(&same, message));
 }
 

@@ -66,8 +66,8 @@ class SlowToTell final : public Transport {
     if (!telling_.exchange(true)) released_.wait(false);
     ++told_;
   }
-  void stand(const Fingerprint *) override {}
-  std::string standings(const Fingerprint &) override { return "rank 1 is late"; }
+  void publish(const Fingerprint *) override {}
+  std::string progress_report(const Fingerprint &) override { return "rank 1 is late"; }
   Task share(std::shared_ptr<Mapping>, std::vector<PeerMemory> *, int64_t) override { co_return Status(); }
   void unshare(const Mapping &) override {}
   Task derive_within(std::vector<int64_t>, int64_t, int64_t, int64_t, std::shared_ptr<Transport> *) override { co_return Status(); }

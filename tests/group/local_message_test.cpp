@@ -244,7 +244,7 @@ TEST(LocalMessage, StandingsOfAMessageNameItsPeerOnly) {
   run_thread_ranks(3, [&](int64_t rank) {
     const auto transport = connect(name, rank, 3);
     if (rank == 0) {
-      const std::string text = transport->standings(message(OperationKind::recv, 1, 8, 2));
+      const std::string text = transport->progress_report(message(OperationKind::recv, 1, 8, 2));
       EXPECT_NE(text.find("rank 2 (process "), std::string::npos) << text;
       EXPECT_EQ(text.find("rank 1 "), std::string::npos) << text;
     }

@@ -149,7 +149,7 @@ void take_late(bool shares, int64_t nbytes, const std::function<void(Transport &
     transport->consume();
     step.arrive_and_wait();
     EXPECT_TRUE(quiet(*transport).ok());
-    EXPECT_EQ(transport->standings(fingerprint), "every rank has arrived");
+    EXPECT_EQ(transport->progress_report(fingerprint), "every rank has arrived");
     step.arrive_and_wait();
   });
 }
@@ -157,14 +157,14 @@ void take_late(bool shares, int64_t nbytes, const std::function<void(Transport &
 TEST(LocalShare, WhoStillReadsInPlaceIsWaitedForAndNamed) {
   take_late(true, 4096, [](Transport &transport, const Fingerprint &fingerprint) {
     EXPECT_EQ(quiet(transport, 20).code(), ZERO_E_TIMEOUT);
-    EXPECT_NE(transport.standings(fingerprint).find("rank 1"), std::string::npos);
+    EXPECT_NE(transport.progress_report(fingerprint).find("rank 1"), std::string::npos);
   });
 }
 
 TEST(LocalShare, NobodyIsWaitedForWhoReadsWhatWasStaged) {
   const auto look = [](Transport &transport, const Fingerprint &fingerprint) {
     EXPECT_TRUE(quiet(transport, 0).ok());
-    EXPECT_EQ(transport.standings(fingerprint), "every rank has arrived");
+    EXPECT_EQ(transport.progress_report(fingerprint), "every rank has arrived");
   };
   take_late(false, 4096, look);
   take_late(true, 1024, look);
@@ -284,12 +284,12 @@ Status outcome_after_peer_gave_up(const std::function<Task(int64_t, Transport &)
   run_thread_ranks(2, [&](int64_t rank) { transports[static_cast<size_t>(rank)] = connect(name, rank, 2); });
   auto leader = std::make_unique<Operation>(meet(0, *transports[0]));
   EXPECT_FALSE(leader->advance());
-  Operation guest(meet(1, *transports[1]));
+  Operation client(meet(1, *transports[1]));
   transports[0]->poison(Status::error(ZERO_E_ABORTED, "the test gave up"));
   leader.reset();
   let_go();
-  while (!guest.advance()) std::this_thread::yield();
-  return guest.status();
+  while (!client.advance()) std::this_thread::yield();
+  return client.status();
 }
 
 TEST(LocalShare, APeerThatGivesUpBecauseTheGroupFailedIsNotTheCause) {

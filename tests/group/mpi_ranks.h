@@ -85,7 +85,7 @@ inline Status run_round(Transport &transport, const Fingerprint *fingerprint, Ta
   if (status.code() != ZERO_E_TIMEOUT || fingerprint == nullptr) return status;
   ZERO_TRY(transport.health());
   return Status::error(ZERO_E_TIMEOUT, "%s in %s: %s", status.text(), to_text(*fingerprint).c_str(),
-                       transport.standings(*fingerprint).c_str());
+                       transport.progress_report(*fingerprint).c_str());
 }
 
 inline Status wait_quiet(Transport &transport, int64_t deadline_ms) {

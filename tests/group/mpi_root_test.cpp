@@ -142,7 +142,7 @@ TEST(MpiRoots, AfterMpiFinalizeGroupsAreToldSoAndMpiIsCalledNoMore) {
     EXPECT_EQ(transport->start(&fingerprint, offers, arrivals).code(), ZERO_E_STATE);
     EXPECT_EQ(transport->watch().code(), ZERO_E_STATE);
     transport->poison(status);
-    EXPECT_NE(transport->standings(fingerprint).find("did not answer"), std::string::npos);
+    EXPECT_NE(transport->progress_report(fingerprint).find("did not answer"), std::string::npos);
   });
   EXPECT_EQ(fake_mpi::calls_while_dead(), 0);
 }

@@ -69,9 +69,9 @@ inline MpiProcess start_fake_mpi() {
 }
 
 /// Gives roots that nobody holds the chance to close, as each creation and release does. True when all duplicates of the world are freed.
-inline bool all_close(int64_t patience_ms = 2'000) {
+inline bool all_close(int64_t retry_ms = 2'000) {
   const MpiProcess process = start_fake_mpi();
-  const Deadline deadline = Deadline::after_ms(patience_ms);
+  const Deadline deadline = Deadline::after_ms(retry_ms);
   Backoff backoff;
   while (fake_mpi::open_communicators() > 0 && !deadline.passed()) {
     std::shared_ptr<MpiRoot> passing;

@@ -311,7 +311,7 @@ TEST(MpiThreads, SendsThatDoNotEndHoldTheRankBackAndTheirMemoryOutlivesTheGroup)
     EXPECT_EQ(quiet(*transport, 20).code(), ZERO_OK);
     for (int round = 0; round < 2; ++round) EXPECT_TRUE(exchange(*transport, nullptr, 3'000, 0, kLongMs).ok());
     EXPECT_EQ(quiet(*transport, 20).code(), ZERO_E_TIMEOUT);
-    const std::string text = transport->standings(call(OperationKind::broadcast, 1));
+    const std::string text = transport->progress_report(call(OperationKind::broadcast, 1));
     EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
     // Two rounds are under way: the third waits.
     EXPECT_EQ(exchange(*transport, nullptr, 3'000, 0, 20).code(), ZERO_E_TIMEOUT);

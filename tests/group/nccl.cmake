@@ -1,6 +1,6 @@
 # The NCCL module over an NCCL of threads, and loading it.
 
-zero_test(nccl_module_test SOURCES nccl_module_test.cpp nccl_spread_test.cpp)
+zero_test(nccl_module_test SOURCES nccl_module_test.cpp nccl_broadcast_from_all_test.cpp)
 foreach(bad RANGE 1 2)
   add_library(bad_nccl_module_${bad} MODULE bad_nccl_module.c)
   set_target_properties(bad_nccl_module_${bad} PROPERTIES PREFIX "")

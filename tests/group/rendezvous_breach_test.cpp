@@ -1,6 +1,6 @@
-/// @file Rendezvous with guests that break the protocol, read late or never, and with a process that has no descriptors left.
+/// @file Rendezvous with clients that break the protocol, read late or never, and with a process that has no descriptors left.
 /// Knows sockets and ranks, not groups.
-#include "group/local/rendezvous_hub.h"
+#include "group/local/rendezvous_root.h"
 #include "tests/group/meetings.h"
 #include "tests/status_text.h"
 
@@ -32,9 +32,9 @@ using test::run_task;
 using test::run_thread_ranks;
 using test::terms_of;
 
-/// Rank 0 of `size` meets as hub while peers(hub's name) plays the others over bare sockets; returns what rank 0 got.
+/// Rank 0 of `size` meets as root while peers(root's name) plays the others over bare sockets; returns what rank 0 got.
 template <class Peers>
-Status meet_as_hub(int64_t size, int64_t deadline_ms, Peers peers) {
+Status meet_as_root(int64_t size, int64_t deadline_ms, Peers peers) {
   const std::string name = fresh_name();
   Status status;
   run_thread_ranks(2, [&](int64_t who) {
@@ -46,7 +46,7 @@ Status meet_as_hub(int64_t size, int64_t deadline_ms, Peers peers) {
 
 TEST(RendezvousBreach, AHelloFromNoRankOfTheGroupIsAnErrorThatNamesIt) {
   for (const int64_t rank : {int64_t{-1}, int64_t{2}}) {
-    const Status status = meet_as_hub(2, 20'000, [rank](const std::string &name) {
+    const Status status = meet_as_root(2, 20'000, [rank](const std::string &name) {
       OwnedFd peer(connect_stranger(name));
       send_packet(peer.get(), hello_of(rank, 2), {}, -1);
     });
@@ -56,7 +56,7 @@ TEST(RendezvousBreach, AHelloFromNoRankOfTheGroupIsAnErrorThatNamesIt) {
 }
 
 TEST(RendezvousBreach, ARankOfAnotherProcessNamespaceIsAnError) {
-  const Status status = meet_as_hub(2, 20'000, [](const std::string &name) {
+  const Status status = meet_as_root(2, 20'000, [](const std::string &name) {
     OwnedFd peer(connect_stranger(name));
     PacketHeader hello = hello_of(1, 2);
     hello.process += 1;
@@ -67,55 +67,55 @@ TEST(RendezvousBreach, ARankOfAnotherProcessNamespaceIsAnError) {
   EXPECT_TRUE(contains(status, "docker --pid") && contains(status, "ZERO_HOST_ID of its own")) << status.text();
 }
 
-/// Guests 1 .. size - 1 with the largest blobs, who then read nothing: a table is larger than a socket's buffer.
-std::vector<OwnedFd> silent_guests(const std::string &name, int64_t size) {
+/// Clients 1 .. size - 1 with the largest blobs, who then read nothing: a table is larger than a socket's buffer.
+std::vector<OwnedFd> silent_clients(const std::string &name, int64_t size) {
   const std::vector<std::byte> blob(kMaxBlobBytes);
-  std::vector<OwnedFd> guests;
+  std::vector<OwnedFd> clients;
   for (int64_t rank = 1; rank < size; ++rank) {
-    guests.emplace_back(connect_stranger(name));
-    send_packet(guests.back().get(), hello_of(rank, size), blob, -1);
+    clients.emplace_back(connect_stranger(name));
+    send_packet(clients.back().get(), hello_of(rank, size), blob, -1);
   }
-  return guests;
+  return clients;
 }
 
-/// Waits for the hub's first packet, which leaves it in the buffer.
-void await_packet(const OwnedFd &guest) {
-  pollfd poll{guest.get(), POLLIN, 0};
+/// Waits for the root's first packet, which leaves it in the buffer.
+void await_packet(const OwnedFd &client) {
+  pollfd poll{client.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&poll, 1, 20'000), 1);
 }
 
 TEST(RendezvousBreach, RanksThatReadLateGetTheWholeTableAndOneThatGoesKeepsNobody) {
   constexpr int64_t kSize = 150;
   std::vector<int64_t> entries(kSize, 0);
-  const Status status = meet_as_hub(kSize, 20'000, [&](const std::string &name) {
-    std::vector<OwnedFd> guests = silent_guests(name, kSize);
-    await_packet(guests.back());
+  const Status status = meet_as_root(kSize, 20'000, [&](const std::string &name) {
+    std::vector<OwnedFd> clients = silent_clients(name, kSize);
+    await_packet(clients.back());
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    guests[0].reset(-1);
-    for (size_t guest = 1; guest < guests.size(); ++guest) {
+    clients[0].reset(-1);
+    for (size_t client = 1; client < clients.size(); ++client) {
       const Deadline deadline = Deadline::after_ms(20'000);
-      while (entries[guest] < kSize - 1 && !deadline.passed()) {
+      while (entries[client] < kSize - 1 && !deadline.passed()) {
         Packet packet;
-        if (receive_packet(guests[guest].get(), &packet) == Received::packet) ++entries[guest];
+        if (receive_packet(clients[client].get(), &packet) == Received::packet) ++entries[client];
       }
     }
   });
   EXPECT_TRUE(status.ok()) << status.text();
-  for (size_t guest = 1; guest + 1 < entries.size(); ++guest) EXPECT_EQ(entries[guest], kSize - 1) << guest;
+  for (size_t client = 1; client + 1 < entries.size(); ++client) EXPECT_EQ(entries[client], kSize - 1) << client;
 }
 
 TEST(RendezvousBreach, RanksThatNeverReadTheTableAreMissingAtTheDeadline) {
   constexpr int64_t kSize = 150;
-  const Status status = meet_as_hub(kSize, 1'000, [](const std::string &name) {
-    const std::vector<OwnedFd> guests = silent_guests(name, kSize);
-    await_packet(guests.back());
+  const Status status = meet_as_root(kSize, 1'000, [](const std::string &name) {
+    const std::vector<OwnedFd> clients = silent_clients(name, kSize);
+    await_packet(clients.back());
     std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
   });
   EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
   EXPECT_TRUE(contains(status, "missing: rank 1, rank 2")) << status.text();
 }
 
-/// Rank 0 of `size` as the hub of a meeting, on this thread, and bare sockets that have connected to it.
+/// Rank 0 of `size` as the root of a meeting, on this thread, and bare sockets that have connected to it.
 struct LedMeeting {
   LedMeeting(int64_t size, int strangers) : terms(terms_of(fresh_name(), 0, size)) {
     OwnedFd listener;
@@ -123,10 +123,10 @@ struct LedMeeting {
     EXPECT_TRUE(enter_meeting(terms.name, &listener, &role).ok());
     forked.reset(::dup(listener.get()));
     for (int i = 0; i < strangers; ++i) peers.emplace_back(connect_stranger(terms.name));
-    hub.emplace(std::move(listener), terms, &mine, &out);
+    root.emplace(std::move(listener), terms, &mine, &out);
   }
 
-  Status look() { return hub->poll(&met); }
+  Status look() { return root->poll(&met); }
   /// How many peers were told the cause.
   int64_t told(const Status &cause) {
     int64_t count = 0;
@@ -144,7 +144,7 @@ struct LedMeeting {
   std::vector<Joiner> out;
   std::vector<OwnedFd> peers;
   OwnedFd forked;  ///< a copy of the listener, as a process has that was forked
-  std::optional<Hub> hub;
+  std::optional<RendezvousRoot> root;
   bool met = false;
 };
 
@@ -167,16 +167,16 @@ TEST(RendezvousBreach, AFloodOfStrangersDoesNotKeepTheHubInOneLook) {
   OwnedFd listener;
   Role role = Role::again;
   ASSERT_TRUE(enter_meeting(name, &listener, &role).ok());
-  ASSERT_EQ(role, Role::hub);
+  ASSERT_EQ(role, Role::root);
   const OwnedFd kept(::dup(listener.get()));
   const MeetingTerms terms = terms_of(name, 0, 2);
   Joiner mine;
   std::vector<Joiner> out;
-  Hub hub(std::move(listener), terms, &mine, &out);
+  RendezvousRoot root(std::move(listener), terms, &mine, &out);
   std::vector<OwnedFd> strangers;
   while (strangers.size() < 300) strangers.emplace_back(connect_stranger(name));
   bool ready = false;
-  EXPECT_TRUE(hub.poll(&ready).ok());
+  EXPECT_TRUE(root.poll(&ready).ok());
   const OwnedFd left(::accept4(kept.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   EXPECT_TRUE(left.valid()) << "all were accepted at one look";
 }
@@ -187,7 +187,7 @@ TEST(RendezvousBreach, ACopyOfTheListenerThatAForkedProcessHoldsKeepsNobodyWaiti
   EXPECT_TRUE(meeting.look().ok());
   ASSERT_TRUE(meeting.met);
   OwnedFd socket;
-  Role role = Role::hub;
+  Role role = Role::root;
   EXPECT_TRUE(enter_meeting(meeting.terms.name, &socket, &role).ok());
   EXPECT_EQ(role, Role::again);
   const Status status = run_attempts(meeting.terms.name, {{0, 2, 7, 100}})[0];
@@ -195,7 +195,7 @@ TEST(RendezvousBreach, ACopyOfTheListenerThatAForkedProcessHoldsKeepsNobodyWaiti
   EXPECT_TRUE(contains(status, "a process forked while ranks met keeps the name taken")) << status.text();
   meeting.forked.reset(-1);
   EXPECT_TRUE(enter_meeting(meeting.terms.name, &socket, &role).ok());
-  EXPECT_EQ(role, Role::hub);
+  EXPECT_EQ(role, Role::root);
 }
 
 TEST(RendezvousBreach, ARankThatGoesRightAfterItsHelloMayComeAgain) {
@@ -296,13 +296,13 @@ TEST(RendezvousBreach, AHelloThatTheSystemDoesNotTakeIsSaidAgain) {
 
 #ifndef ZERO_TEST_KEEPS_DESCRIPTORS
 TEST(RendezvousBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
-  const Status hub = meet_as_hub(2, 20'000, [](const std::string &name) {
+  const Status root = meet_as_root(2, 20'000, [](const std::string &name) {
     const OwnedFd stranger(connect_stranger(name));
     const NoMoreFiles none;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   });
-  EXPECT_EQ(hub.code(), ZERO_E_SYSTEM);
-  EXPECT_TRUE(contains(hub, "too few file descriptors for 2 ranks")) << hub.text();
+  EXPECT_EQ(root.code(), ZERO_E_SYSTEM);
+  EXPECT_TRUE(contains(root, "too few file descriptors for 2 ranks")) << root.text();
   const NoMoreFiles none;
   OwnedFd socket;
   Role role = Role::again;

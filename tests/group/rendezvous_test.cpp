@@ -99,7 +99,7 @@ TEST(Rendezvous, RankWhoseDeadlineComesFirstSaysWhatItKnows) {
   const auto results = run_attempts(fresh_name(), {{0, 3, 7, 400}, {1, 3, 7, 100, 50}});
   EXPECT_EQ(results[1].code(), ZERO_E_RENDEZVOUS);
   EXPECT_TRUE(contains(results[1], "led by process " + std::to_string(::getpid()))) << results[1].text();
-  // To the hub, the rank that gave up is missing.
+  // To the root, the rank that gave up is missing.
   EXPECT_TRUE(contains(results[0], "missing: rank 1, rank 2")) << results[0].text();
 }
 
@@ -162,7 +162,7 @@ TEST(Rendezvous, StrangersAreIgnored) {
       OwnedFd stranger(connect_stranger(name));
       std::vector<uint8_t> bytes(1 + random() % 6000);
       for (uint8_t &byte : bytes) byte = static_cast<uint8_t>(random());
-      PacketHeader hello;  // a hello that ends early, a blob longer than it says, a kind that only hubs send
+      PacketHeader hello;  // a hello that ends early, a blob longer than it says, a kind that only roots send
       if (i % 4 > 1) bytes.resize(std::max(bytes.size(), sizeof hello));
       if (i % 4 == 1) bytes.resize(sizeof hello - 1);
       if (i % 4 == 2) hello.blob_nbytes = 5;
@@ -206,16 +206,16 @@ TEST(Rendezvous, ARankThatWentMayComeAgain) {
 
 TEST(Rendezvous, AHubThatGivesUpWithoutAWordIsReplaced) {
   const std::string name = fresh_name();
-  OwnedFd hub;
+  OwnedFd root;
   Role role = Role::again;
-  ASSERT_TRUE(enter_meeting(name, &hub, &role).ok());
-  ASSERT_EQ(role, Role::hub);
+  ASSERT_TRUE(enter_meeting(name, &root, &role).ok());
+  ASSERT_EQ(role, Role::root);
   std::vector<Status> results;
   run_thread_ranks(2, [&](int64_t who) {
     if (who == 0) results = run_attempts(name, {{0, 2}, {1, 2}});
     if (who == 1) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      hub.reset(-1);
+      root.reset(-1);
     }
   });
   for (const Status &status : results) EXPECT_TRUE(status.ok()) << status.text();

@@ -55,7 +55,7 @@ TEST(TcpFailures, AWorldOfOneFailsToo) {
   run_tcp_ranks(own_hosts(1), [](int64_t, auto transport, TcpWorld &) {
     EXPECT_TRUE(barrier(*transport, 1).ok());
     EXPECT_TRUE(test::quiet(*transport).ok());
-    EXPECT_EQ(transport->standings(call(OperationKind::barrier, 2)), "");
+    EXPECT_EQ(transport->progress_report(call(OperationKind::barrier, 2)), "");
     transport->poison(Status::error(ZERO_E_ABORTED, "enough"));
     EXPECT_EQ(transport->health().code(), ZERO_E_ABORTED);
     EXPECT_EQ(barrier(*transport, 2).code(), ZERO_E_ABORTED);
@@ -157,7 +157,7 @@ TEST(TcpFailures, ARankThatDoesNotReadDoesNotHoldUpARelease) {
       bool ready = true;
       EXPECT_TRUE(transport->poll_quiet(&ready).ok());
       EXPECT_FALSE(ready);
-      const std::string text = transport->standings(call(OperationKind::exchange, 1));
+      const std::string text = transport->progress_report(call(OperationKind::exchange, 1));
       EXPECT_NE(text.find("rank 1 (process 1001 on node1) did not answer"), std::string::npos) << text;
       const int64_t begin = now_ns();
       transport.reset();
@@ -171,7 +171,7 @@ TEST(TcpFailures, ARankThatDoesNotReadDoesNotHoldUpARelease) {
 }
 
 /// Rank 1's text of a timeout in a call that rank 0 answers for, after answer(rank 0's transport).
-std::string standings_of_rank_0(const Fingerprint &fingerprint, const std::function<void(std::shared_ptr<Transport> &)> &answer) {
+std::string progress_report_of_rank_0(const Fingerprint &fingerprint, const std::function<void(std::shared_ptr<Transport> &)> &answer) {
   std::string text;
   std::barrier step(2);
   std::atomic<bool> asked{false};
@@ -183,7 +183,7 @@ std::string standings_of_rank_0(const Fingerprint &fingerprint, const std::funct
     if (rank == 1) {
       // On a loaded machine the thread that must answer may not run for so long.
       for (int ask = 0; ask < 20 && (text.empty() || text.find("did not answer") != std::string::npos); ++ask) {
-        text = group->standings(fingerprint);
+        text = group->progress_report(fingerprint);
       }
       asked = true;
     }
@@ -197,17 +197,17 @@ TEST(TcpFailures, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   Fingerprint message = call(OperationKind::recv, 1, 8);
   message.root = 0;
   const std::string name = "rank 0 (process 1000 on node0) ";
-  EXPECT_EQ(standings_of_rank_0(message, [](auto &) {}), name + "is in no collective of this group");
+  EXPECT_EQ(progress_report_of_rank_0(message, [](auto &) {}), name + "is in no collective of this group");
   const Fingerprint doing = call(OperationKind::barrier, 4);
-  EXPECT_EQ(standings_of_rank_0(message, [&](auto &group) { group->stand(&doing); }), name + "is in #4 barrier");
+  EXPECT_EQ(progress_report_of_rank_0(message, [&](auto &group) { group->publish(&doing); }), name + "is in #4 barrier");
   message.kind = OperationKind::send;
-  EXPECT_EQ(standings_of_rank_0(message, [](auto &group) { group.reset(); }), name + "has left the group");
+  EXPECT_EQ(progress_report_of_rank_0(message, [](auto &group) { group.reset(); }), name + "has left the group");
   const auto poison = [](auto &group) { group->poison(Status::error(ZERO_E_ABORTED, "given up")); };
-  EXPECT_EQ(standings_of_rank_0(message, poison), name + "has met an error");
+  EXPECT_EQ(progress_report_of_rank_0(message, poison), name + "has met an error");
   message.kind = OperationKind::recv;
   Fingerprint other = message;
   other.root = 1;
-  EXPECT_EQ(standings_of_rank_0(message, [&](auto &group) { group->stand_in_message(other, false); }),
+  EXPECT_EQ(progress_report_of_rank_0(message, [&](auto &group) { group->publish_message(other, false); }),
             name + "has #1 recv(bytes, count 8, from rank 1) under way");
 }
 
@@ -239,7 +239,7 @@ Status run_all_reduce(Group &group) {
   return group.queue()->run(all_reduce(group, &value, &value, 1, DType::f32, ReduceOp::sum));
 }
 
-/// Where rank 2 is said to be depends on who asks first; what asking tells is for the standings' tests.
+/// Where rank 2 is said to be depends on who asks first; what asking tells is for the progress_report' tests.
 TEST(TcpFailuresOfGroups, ARankThatNeverArrivesIsATimeoutThatNamesIt) {
   run_groups(3, [](int64_t rank, std::shared_ptr<Group> group, TcpWorld &) {
     ASSERT_TRUE(run_all_reduce(*group).ok());

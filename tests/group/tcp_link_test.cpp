@@ -28,7 +28,7 @@ struct Ends {
     OwnedFd listener;
     EXPECT_TRUE(listen_on(0, &listener).ok());
     first = test::connect_anybody(local_address(listener.get()).port);
-    const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+    const Deadline deadline = Deadline::after_ms(test::kWaitMs);
     while (!second.valid() && !deadline.passed()) second = accept_connection(listener.get());
     EXPECT_TRUE(first.valid() && second.valid());
   }
@@ -67,7 +67,7 @@ TEST(TcpLink, FramesOfAllSizesArriveWholeAndInOrder) {
   }
   for (const std::string &text : texts) {
     std::vector<std::byte> frame;
-    const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+    const Deadline deadline = Deadline::after_ms(test::kWaitMs);
     Received received = Received::nothing;
     while (received == Received::nothing && !deadline.passed()) {
       sender.flush();
@@ -218,7 +218,7 @@ TEST(TcpLink, AReceiveThatRunsOutOfMemoryLosesNothing) {
     ASSERT_EQ(await_frame(&receiver, &frame), Received::frame);
     write_raw(ends.first, wire_of(text));
     Received received = Received::nothing;
-    const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+    const Deadline deadline = Deadline::after_ms(test::kWaitMs);
     try {
       const test::FailingNew failing(allowed);
       while (received == Received::nothing && !deadline.passed()) received = receiver.receive(&frame);
@@ -251,7 +251,7 @@ TEST(TcpLink, WhatAFullSocketDoesNotTakeGoesLater) {
     }
     std::vector<std::byte> frame;
     Received came = Received::nothing;
-    const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+    const Deadline deadline = Deadline::after_ms(test::kWaitMs);
     while (came == Received::nothing && !deadline.passed()) {
       sender.flush();
       came = receiver.receive(&frame);

@@ -1,6 +1,6 @@
-/// @file Meetings over TCP among strangers, and with guests that break the protocol or go half-way.
+/// @file Meetings over TCP among strangers, and with clients that break the protocol or go half-way.
 /// Knows sockets and ranks, not groups.
-#include "group/tcp/tcp_words.h"
+#include "group/tcp/tcp_bootstrap_message.h"
 #include "tests/group/tcp_meetings.h"
 #include "tests/status_text.h"
 
@@ -82,9 +82,9 @@ TEST(TcpMeetingBreach, StrangersAreIgnored) {
       if (i % 8 == 2) bytes = hello.substr(0, random() % hello.size());
       if (i % 8 == 3) bytes = raw(write_hello(other).bytes());
       if (i % 8 == 4) bytes = version;
-      if (i % 8 == 5) bytes = raw(TcpWriter(static_cast<TcpWord>(random() % 12)).bytes()) + bytes;
+      if (i % 8 == 5) bytes = raw(TcpWriter(static_cast<TcpBootstrapWord>(random() % 12)).bytes()) + bytes;
       if (i % 8 == 5 && bytes.size() % 2 == 0) bytes.clear();
-      if (i % 8 == 6) bytes = raw(TcpWriter(TcpWord::hello).text(std::string(2000, 'x')).bytes());
+      if (i % 8 == 6) bytes = raw(TcpWriter(TcpBootstrapWord::hello).text(std::string(2000, 'x')).bytes());
       if (i % 8 == 7) bytes = raw(write_hello(other).number(uint64_t{1}).bytes());
       say_raw(socket, bytes);
       if (i % 5 == 0) open.push_back(std::move(socket));
@@ -129,38 +129,38 @@ TEST(TcpMeetingBreach, SilentConnectionsDoNotKeepRanksApart) {
   EXPECT_EQ(open_descriptors(), descriptors);
 }
 
-/// Rank 0 of `size` leads while guests(id) plays the others over bare sockets; returns what rank 0 got.
-Status lead(int64_t size, int64_t deadline_ms, const std::function<void(const std::string &)> &guests) {
+/// Rank 0 of `size` leads while clients(id) plays the others over bare sockets; returns what rank 0 got.
+Status lead(int64_t size, int64_t deadline_ms, const std::function<void(const std::string &)> &clients) {
   const std::string id = fresh_id();
   Status status;
   run_thread_ranks(2, [&](int64_t who) {
     if (who == 0) status = attempt_to_meet(id, {0, size, 7, deadline_ms}).status;
-    if (who == 1) guests(id);
+    if (who == 1) clients(id);
   });
   return status;
 }
 
 /// A rank that is played: says hello and waits for an answer.
-std::unique_ptr<TcpLink> join(const std::string &id, const TcpHello &hello, TcpWord *answer) {
+std::unique_ptr<TcpLink> join(const std::string &id, const TcpHello &hello, TcpBootstrapWord *answer) {
   auto link = std::make_unique<TcpLink>(connect_anybody(place_of(id).port));
   link->send({write_hello(hello).bytes()});
   std::vector<std::byte> frame;
-  *answer = await_frame(link.get(), &frame) == Received::frame ? TcpReader(frame).word() : TcpWord::none;
+  *answer = await_frame(link.get(), &frame) == Received::frame ? TcpReader(frame).word() : TcpBootstrapWord::none;
   return link;
 }
 
 TEST(TcpMeetingBreach, AGuestThatIsNoRankOfTheGroupIsAnErrorThatNamesIt) {
   for (const int64_t rank : {-1, 0, 2}) {
-    TcpWord answer = TcpWord::none;
+    TcpBootstrapWord answer = TcpBootstrapWord::none;
     const Status status = lead(2, 60'000, [&](const std::string &id) { join(id, hello_of(id, rank, 2), &answer); });
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
     EXPECT_TRUE(contains(status, "rank " + std::to_string(rank) + " (process 1234 on elsewhere)")) << status.text();
-    EXPECT_EQ(answer, TcpWord::refusal);
+    EXPECT_EQ(answer, TcpBootstrapWord::refusal);
   }
 }
 
 TEST(TcpMeetingBreach, AGuestWhoseConnectionBrokeReplacesItself) {
-  TcpWord answers[3] = {};
+  TcpBootstrapWord answers[3] = {};
   const Status status = lead(3, 60'000, [&](const std::string &id) {
     const auto first = join(id, hello_of(id, 1, 3), &answers[0]);
     const auto second = join(id, hello_of(id, 1, 3), &answers[1]);
@@ -169,9 +169,9 @@ TEST(TcpMeetingBreach, AGuestWhoseConnectionBrokeReplacesItself) {
     join(id, other, &answers[2]);
   });
   EXPECT_TRUE(contains(status, "is here already")) << status.text();
-  EXPECT_EQ(answers[0], TcpWord::welcome);
-  EXPECT_EQ(answers[1], TcpWord::welcome);
-  EXPECT_EQ(answers[2], TcpWord::refusal);
+  EXPECT_EQ(answers[0], TcpBootstrapWord::welcome);
+  EXPECT_EQ(answers[1], TcpBootstrapWord::welcome);
+  EXPECT_EQ(answers[2], TcpBootstrapWord::refusal);
 }
 
 TEST(TcpMeetingBreach, ARankThatGoesRightAfterItsHelloMayComeAgain) {
@@ -187,18 +187,18 @@ TEST(TcpMeetingBreach, ARankThatGoesRightAfterItsHelloMayComeAgain) {
 TEST(TcpMeetingBreach, WhoHasJoinedLearnsWhyTheMeetingEnds) {
   for (const int differs : {0, 1, 2}) {
     const Status status = lead(4, 60'000, [differs](const std::string &id) {
-      TcpWord answer = TcpWord::none;
+      TcpBootstrapWord answer = TcpBootstrapWord::none;
       const auto first = join(id, hello_of(id, 1, 4), &answer);
-      EXPECT_EQ(answer, TcpWord::welcome);
+      EXPECT_EQ(answer, TcpBootstrapWord::welcome);
       TcpHello other = hello_of(id, differs == 0 ? 1 : 2, 4);
       other.instance = 100;
       if (differs == 1) other.agree = 8;
       if (differs == 2) other.size = 5;
       join(id, other, &answer);
-      EXPECT_EQ(answer, TcpWord::refusal);
+      EXPECT_EQ(answer, TcpBootstrapWord::refusal);
       std::vector<std::byte> frame;
       ASSERT_EQ(await_frame(first.get(), &frame), Received::frame);
-      EXPECT_EQ(TcpReader(frame).word(), TcpWord::refusal);
+      EXPECT_EQ(TcpReader(frame).word(), TcpBootstrapWord::refusal);
     });
     EXPECT_EQ(status.code(), ZERO_E_RENDEZVOUS);
   }
@@ -210,7 +210,7 @@ void read_table(TcpLink *link, int64_t size) {
     std::vector<std::byte> frame;
     ASSERT_EQ(await_frame(link, &frame), Received::frame);
     TcpReader reader(frame);
-    ASSERT_EQ(reader.word(), TcpWord::entries);
+    ASSERT_EQ(reader.word(), TcpBootstrapWord::entries);
     reader.number();
     EXPECT_EQ(reader.signed_number(), known);
     known += reader.signed_number();
@@ -219,18 +219,18 @@ void read_table(TcpLink *link, int64_t size) {
 
 TEST(TcpMeetingBreach, AGuestThatGoesBeforeAllAreConnectedIsNamed) {
   for (const bool ready : {false, true}) {
-    TcpWord answer = TcpWord::none;
+    TcpBootstrapWord answer = TcpBootstrapWord::none;
     const Status status = lead(3, 60'000, [&](const std::string &id) {
       auto one = join(id, hello_of(id, 1, 3), &answer);
       auto two = join(id, hello_of(id, 2, 3), &answer);
       read_table(one.get(), 3);
-      if (ready) one->send({TcpWriter(TcpWord::ready).bytes()});
+      if (ready) one->send({TcpWriter(TcpBootstrapWord::ready).bytes()});
       one.reset();
       std::vector<std::byte> frame;
       read_table(two.get(), 3);
       ASSERT_EQ(await_frame(two.get(), &frame), Received::frame);
       TcpReader reader(frame);
-      ASSERT_EQ(reader.word(), TcpWord::refusal);
+      ASSERT_EQ(reader.word(), TcpBootstrapWord::refusal);
       EXPECT_TRUE(contains(read_refusal(&reader), "rank 1 (process 1234 on elsewhere) ended"));
       EXPECT_EQ(await_frame(two.get(), &frame), Received::ended);
     });
@@ -240,12 +240,12 @@ TEST(TcpMeetingBreach, AGuestThatGoesBeforeAllAreConnectedIsNamed) {
 }
 
 TEST(TcpMeetingBreach, GuestsThatAreNeverReadyAreNamedWithWhatTheyLack) {
-  TcpWord answer = TcpWord::none;
+  TcpBootstrapWord answer = TcpBootstrapWord::none;
   const Status status = lead(3, 1'500, [&](const std::string &id) {
     auto one = join(id, hello_of(id, 1, 3), &answer);
     auto two = join(id, hello_of(id, 2, 3), &answer);
-    one->send({TcpWriter(TcpWord::ready).bytes()});
-    two->send({TcpWriter(TcpWord::complaint).text("no road").bytes()});
+    one->send({TcpWriter(TcpBootstrapWord::ready).bytes()});
+    two->send({TcpWriter(TcpBootstrapWord::complaint).text("no road").bytes()});
     std::vector<std::byte> frame;
     while (await_frame(two.get(), &frame) == Received::frame) {
     }
@@ -255,8 +255,8 @@ TEST(TcpMeetingBreach, GuestsThatAreNeverReadyAreNamedWithWhatTheyLack) {
 }
 
 TEST(TcpMeetingBreach, AGuestThatDoesNotKeepToTheProtocolIsNamed) {
-  for (const TcpWord word : {TcpWord::hello, TcpWord::go, TcpWord::none}) {
-    TcpWord answer = TcpWord::none;
+  for (const TcpBootstrapWord word : {TcpBootstrapWord::hello, TcpBootstrapWord::go, TcpBootstrapWord::none}) {
+    TcpBootstrapWord answer = TcpBootstrapWord::none;
     const Status status = lead(2, 60'000, [&](const std::string &id) {
       auto one = join(id, hello_of(id, 1, 2), &answer);
       read_table(one.get(), 2);
@@ -272,17 +272,17 @@ TEST(TcpMeetingBreach, AGuestThatDoesNotKeepToTheProtocolIsNamed) {
 TEST(TcpMeetingBreach, WhatIsSentRightAfterGoIsForWhoMet) {
   const std::string id = fresh_id();
   TcpResult zero;
-  TcpWord answer = TcpWord::none;
+  TcpBootstrapWord answer = TcpBootstrapWord::none;
   run_thread_ranks(2, [&](int64_t who) {
     if (who == 0) zero = attempt_to_meet(id, {0, 2});
     if (who != 1) return;
     const auto link = join(id, hello_of(id, 1, 2), &answer);
     read_table(link.get(), 2);
-    link->send({TcpWriter(TcpWord::complaint).text("slow").bytes()});
-    link->send({TcpWriter(TcpWord::ready).bytes()});
+    link->send({TcpWriter(TcpBootstrapWord::complaint).text("slow").bytes()});
+    link->send({TcpWriter(TcpBootstrapWord::ready).bytes()});
     std::vector<std::byte> frame;
     ASSERT_EQ(await_frame(link.get(), &frame), Received::frame);
-    EXPECT_EQ(TcpReader(frame).word(), TcpWord::go);
+    EXPECT_EQ(TcpReader(frame).word(), TcpBootstrapWord::go);
     link->send({test::bytes_of("first")});
   });
   ASSERT_TRUE(zero.status.ok()) << zero.status.text();
@@ -296,7 +296,7 @@ TEST(TcpMeetingBreach, WhatIsSentRightAfterGoIsForWhoMet) {
 
 TEST(TcpMeetingBreach, ARefusalWithoutACodeIsStillAnError) {
   for (const int64_t code : {int64_t{0}, int64_t{5}, INT64_MIN}) {
-    TcpWriter writer(TcpWord::refusal);
+    TcpWriter writer(TcpBootstrapWord::refusal);
     writer.number(code).text("not you");
     const std::vector<std::byte> frame(writer.bytes().begin(), writer.bytes().end());
     TcpReader reader(frame);
@@ -313,9 +313,9 @@ TEST(TcpMeetingBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
   const Status leader = attempt_to_meet(id, {0, 2}).status;
   EXPECT_EQ(leader.code(), ZERO_E_SYSTEM);
   EXPECT_TRUE(contains(leader, "too few file descriptors")) << leader.text();
-  const Status guest = attempt_to_meet(id, {1, 2}).status;
-  EXPECT_EQ(guest.code(), ZERO_E_SYSTEM);
-  EXPECT_TRUE(contains(guest, "cannot listen on port 0")) << guest.text();
+  const Status client = attempt_to_meet(id, {1, 2}).status;
+  EXPECT_EQ(client.code(), ZERO_E_SYSTEM);
+  EXPECT_TRUE(contains(client, "cannot listen on port 0")) << client.text();
 }
 #endif
 

@@ -83,7 +83,7 @@ inline OwnedFd connect_anybody(uint16_t port) {
   address.kind = TcpAddress::Kind::ipv4;
   address.bytes = {127, 0, 0, 1};
   address.port = port;
-  const Deadline deadline = Deadline::after_ms(kPatienceMs);
+  const Deadline deadline = Deadline::after_ms(kWaitMs);
   OwnedFd socket;
   while (!deadline.passed()) {
     if (begin_connection(address, &socket) != 0) continue;
@@ -98,7 +98,7 @@ inline OwnedFd connect_anybody(uint16_t port) {
 
 /// The next frame, within the test's patience.
 inline TcpLink::Received await_frame(TcpLink *link, std::vector<std::byte> *out) {
-  const Deadline deadline = Deadline::after_ms(kPatienceMs);
+  const Deadline deadline = Deadline::after_ms(kWaitMs);
   for (;;) {
     link->flush();
     const TcpLink::Received received = link->receive(out);

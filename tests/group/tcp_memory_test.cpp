@@ -18,7 +18,7 @@ using test::TcpWorld;
 /// Of both ranks.
 std::shared_ptr<Transport> derive(Transport &transport) {
   std::shared_ptr<Transport> out;
-  const Status status = test::run_task(transport.derive({0, 1}, 0, test::kPatienceMs, &out));
+  const Status status = test::run_task(transport.derive({0, 1}, 0, test::kWaitMs, &out));
   EXPECT_TRUE(status.ok()) << status.text();
   return out;
 }

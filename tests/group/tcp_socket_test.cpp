@@ -25,7 +25,7 @@ std::vector<OwnedFd> connect_ends() {
   EXPECT_TRUE(listen_on(0, &listener).ok());
   std::vector<OwnedFd> ends(2);
   ends[0] = test::connect_anybody(local_address(listener.get()).port);
-  const Deadline deadline = Deadline::after_ms(test::kPatienceMs);
+  const Deadline deadline = Deadline::after_ms(test::kWaitMs);
   while (!ends[1].valid() && !deadline.passed()) ends[1] = accept_connection(listener.get());
   return ends;
 }

@@ -298,7 +298,7 @@ std::vector<int64_t> all_ranks(int64_t size) { return own_hosts(size); }
 
 std::shared_ptr<Transport> derive(Transport &transport, std::vector<int64_t> members, int64_t tag = 0) {
   std::shared_ptr<Transport> out;
-  const Status status = run_task(transport.derive(std::move(members), tag, test::kPatienceMs, &out));
+  const Status status = run_task(transport.derive(std::move(members), tag, test::kWaitMs, &out));
   EXPECT_TRUE(status.ok()) << status.text();
   return out;
 }

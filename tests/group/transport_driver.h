@@ -14,7 +14,7 @@
 
 namespace zero::test {
 
-inline constexpr int64_t kPatienceMs = 20'000;
+inline constexpr int64_t kWaitMs = 20'000;
 
 /// Runs a task to its end on this thread.
 inline Status run_task(Task task) {
@@ -23,7 +23,7 @@ inline Status run_task(Task task) {
 }
 
 /// Waits until a poll function is ready, fails, or the deadline has passed (ZERO_E_TIMEOUT).
-inline Status await(Transport &transport, const std::function<Status(bool *)> &poll, int64_t deadline_ms = kPatienceMs) {
+inline Status await(Transport &transport, const std::function<Status(bool *)> &poll, int64_t deadline_ms = kWaitMs) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   Backoff backoff;
   for (;;) {
@@ -42,7 +42,7 @@ inline Status await_failure(Transport &transport) {
 
 /// One round: `look` sees the arrivals before they are given back.
 inline Status round(Transport &transport, const Fingerprint *fingerprint, const std::vector<Offer> &offers, std::vector<Arrival> arrivals,
-                    const std::function<void(const std::vector<Arrival> &)> &look = {}, int64_t deadline_ms = kPatienceMs) {
+                    const std::function<void(const std::vector<Arrival> &)> &look = {}, int64_t deadline_ms = kWaitMs) {
   ZERO_TRY(transport.start(fingerprint, offers, arrivals));
   ZERO_TRY(await(
       transport, [&](bool *ready) { return transport.poll(ready); }, deadline_ms));
@@ -60,34 +60,34 @@ inline Fingerprint call(OperationKind kind, uint64_t sequence, int64_t count = 0
 }
 
 /// A barrier as a group would run it.
-inline Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_ms = kPatienceMs) {
+inline Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_ms = kWaitMs) {
   const Fingerprint fingerprint = call(OperationKind::barrier, sequence);
-  transport.stand(&fingerprint);
+  transport.publish(&fingerprint);
   const auto size = static_cast<size_t>(transport.size());
   Status status = round(transport, &fingerprint, std::vector<Offer>(size), std::vector<Arrival>(size), {}, deadline_ms);
   if (status.code() == ZERO_E_TIMEOUT) {
     // Another rank may have been faster to say so.
     status = transport.health();
-    if (status.ok()) status = Status::error(ZERO_E_TIMEOUT, "%s", transport.standings(fingerprint).c_str());
+    if (status.ok()) status = Status::error(ZERO_E_TIMEOUT, "%s", transport.progress_report(fingerprint).c_str());
   }
-  transport.stand(nullptr);
+  transport.publish(nullptr);
   return status;
 }
 
-inline Status quiet(Transport &transport, int64_t deadline_ms = kPatienceMs) {
+inline Status quiet(Transport &transport, int64_t deadline_ms = kWaitMs) {
   return await(
       transport, [&](bool *ready) { return transport.poll_quiet(ready); }, deadline_ms);
 }
 
 inline Status send(Transport &transport, int64_t peer, const Fingerprint &fingerprint, const void *data, int64_t nbytes,
-                   int64_t deadline_ms = kPatienceMs) {
+                   int64_t deadline_ms = kWaitMs) {
   ZERO_TRY(transport.send_start(peer, fingerprint, {data, nbytes}));
   return await(
       transport, [&](bool *ready) { return transport.send_poll(peer, ready); }, deadline_ms);
 }
 
 inline Status recv(Transport &transport, int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes,
-                   int64_t deadline_ms = kPatienceMs) {
+                   int64_t deadline_ms = kWaitMs) {
   ZERO_TRY(transport.recv_start(peer, fingerprint, data, nbytes));
   return await(
       transport, [&](bool *ready) { return transport.recv_poll(peer, ready); }, deadline_ms);

@@ -56,8 +56,8 @@ class WordsOnly final : public Transport {
   Status watch_peer(int64_t peer, const Fingerprint &doing) override { return under_->watch_peer(peer, doing); }
   void poison(const Status &cause) override { under_->poison(cause); }
   bool withdrawn() override { return under_->withdrawn(); }
-  void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
-  std::string standings(const Fingerprint &mine) override { return under_->standings(mine); }
+  void publish(const Fingerprint *fingerprint) override { under_->publish(fingerprint); }
+  std::string progress_report(const Fingerprint &mine) override { return under_->progress_report(mine); }
   Doorbell *doorbell() override { return under_->doorbell(); }
 
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override {

@@ -27,7 +27,7 @@ class Memory {
 using Asked = std::vector<std::pair<const void *, int64_t>>;
 
 /// Addresses and element sizes of what is asked for.
-Asked asked(const Piece &piece, const UpdateScalars &scalars = {}) {
+Asked asked(const UpdateSegment &piece, const UpdateScalars &scalars = {}) {
   const Block block(active(), piece, scalars);
   Asked result;
   for (int i = 0; i < block.ahead()->count; ++i) {
@@ -38,16 +38,16 @@ Asked asked(const Piece &piece, const UpdateScalars &scalars = {}) {
 
 TEST(Block, WhatIsUsedInPlaceIsAskedForByTheLoopItself) {
   Memory memory;
-  const Piece piece{.param = memory.of(DType::f32), .grad = memory.of(DType::f32), .state = {memory.of(DType::f32)}, .count = kCount};
+  const UpdateSegment piece{.param = memory.of(DType::f32), .grad = memory.of(DType::f32), .state = {memory.of(DType::f32)}, .count = kCount};
   EXPECT_EQ(asked(piece), Asked{});
-  Piece narrow = piece;
+  UpdateSegment narrow = piece;
   narrow.grad = memory.of(DType::bf16);
   EXPECT_EQ(asked(narrow, {.hyper = {}, .grad_factor = 0.5F}), Asked{}) << "kernels widen and scale gradients";
 }
 
 TEST(Block, NarrowSlotsAreAskedFor) {
   Memory memory;
-  Piece piece{.param = memory.of(DType::bf16), .grad = memory.of(DType::f16), .state = {memory.of(DType::f8e4m3)}, .count = kCount};
+  UpdateSegment piece{.param = memory.of(DType::bf16), .grad = memory.of(DType::f16), .state = {memory.of(DType::f8e4m3)}, .count = kCount};
   const Asked wanted{{piece.param.data, 2}, {piece.state[0].data, 1}};
   EXPECT_EQ(asked(piece), wanted);
   piece.master = memory.of(DType::f32);
@@ -58,14 +58,14 @@ TEST(Block, NarrowSlotsAreAskedFor) {
 
 TEST(Block, GradientsThatAreLimitedAreAskedFor) {
   Memory memory;
-  const Piece piece{.param = memory.of(DType::f32), .grad = memory.of(DType::f32), .count = kCount};
+  const UpdateSegment piece{.param = memory.of(DType::f32), .grad = memory.of(DType::f32), .count = kCount};
   EXPECT_EQ(asked(piece, {.hyper = {}, .clip_value = 1}), (Asked{{piece.grad.data, 4}}));
 }
 
 TEST(Block, ContributionsOfRanksAreAskedForWhereThePieceLiesInThem) {
   Memory memory;
-  const Piece piece{.param = memory.of(DType::f32), .grad = memory.of(DType::f32), .count = kCount};
-  Piece summed = piece;
+  const UpdateSegment piece{.param = memory.of(DType::f32), .grad = memory.of(DType::f32), .count = kCount};
+  UpdateSegment summed = piece;
   const std::vector<const void *> sources(Ahead::kMost + 1, memory.of(DType::f32).data);
   summed.sources = sources;
   summed.peers_offset = 100;
@@ -75,7 +75,7 @@ TEST(Block, ContributionsOfRanksAreAskedForWhereThePieceLiesInThem) {
 
 TEST(Block, TheNextWindowBeginsWhereThisOneEnds) {
   Memory memory;
-  const Piece piece{.param = memory.of(DType::bf16), .grad = memory.of(DType::bf16), .count = kCount};
+  const UpdateSegment piece{.param = memory.of(DType::bf16), .grad = memory.of(DType::bf16), .count = kCount};
   const UpdateScalars scalars{};
   Block block(active(), piece, scalars);
   EXPECT_EQ(block.move(0), Block::kMost);

@@ -101,12 +101,12 @@ TEST_F(DeviceCodes, AreNotMadeInStepsThatAreSkipped) {
   for (const int64_t skips : {0, 1}) {
     DeviceMemory memory;
     std::vector<float> values = random_.values(1000, 3);
-    std::vector<RunState> run(1);
+    std::vector<StepState> run(1);
     run[0].skips = skips;
     Coded actual(1000);
     const Coded before(1000);
     const float *from = memory.place(values);
-    const RunState *known = memory.place(run);
+    const StepState *known = memory.place(run);
     const cuda::Elements to = place(memory, actual, DType::f8e4m3);
     memory.upload();
     ASSERT_EQ(kernels_->encode(0, &to, from, number(DType::f32), 1000, known, memory.stream()), 0);

@@ -112,13 +112,13 @@ TEST_F(DeviceLamb, NormsMayBeZeroOrNotFinite) {
 
 /// Beside pieces of other algorithms.
 TEST_F(DeviceLamb, PiecesWithoutNormsHaveNoRatio) {
-  std::vector<cuda::Piece> pieces(2);
+  std::vector<cuda::UpdateSegment> pieces(2);
   std::vector<int64_t> norms(kNormWords);
   std::vector<double> ratios = {-1};
   DeviceMemory memory;
   pieces[1].norms = memory.place(norms);
   pieces[1].trust_ratio = memory.place(ratios);
-  const cuda::Piece *there = memory.place(pieces);
+  const cuda::UpdateSegment *there = memory.place(pieces);
   memory.upload();
   ASSERT_EQ(kernels_->lamb_trust_ratios(0, there, 2, memory.stream()), 0);
   memory.download();

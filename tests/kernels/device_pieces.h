@@ -177,7 +177,7 @@ inline UpdateScalars random_scalars(Random &random) {
 
 /// A piece on the host, and the arrays that it points to.
 struct HostPiece {
-  Piece piece;
+  UpdateSegment piece;
   std::vector<const void *> sources;
   std::vector<Replica> replicas;
 
@@ -237,14 +237,14 @@ class Call {
       ASSERT_EQ(kernels.prepare(0, runs_there_ + i, recipes_there_ + i, 1, scalars_there_ + i, stream_), 0);
   }
 
-  std::vector<cuda::Piece> pieces;
+  std::vector<cuda::UpdateSegment> pieces;
   cuda::Update update;
 
  private:
   void add_piece(DeviceMemory &memory, Slots &slots, size_t index) {
     for (Slot &source : slots.sources) sources_[index].push_back(source.on_device(memory, slots.shift).data);
     for (Slot &replica : slots.replicas) replicas_[index].push_back(replica.on_device(memory, slots.shift));
-    cuda::Piece piece;
+    cuda::UpdateSegment piece;
     piece.param = slots.param.on_device(memory, slots.shift);
     piece.master = slots.master.on_device(memory, slots.shift);
     piece.grad = slots.grad.on_device(memory, slots.shift);
@@ -288,13 +288,13 @@ class Call {
   const bool counted_;
   std::vector<cuda::Chunk> chunks_;
   std::vector<cuda::Recipe> recipes_;
-  std::vector<RunState> runs_;  ///< one per recipe
+  std::vector<StepState> runs_;  ///< one per recipe
   std::vector<cuda::Scalars> scalars_;
   std::vector<std::vector<const void *>> sources_;
   std::vector<std::vector<cuda::Elements>> replicas_;
   cuda::Scalars *scalars_there_;
   const cuda::Recipe *recipes_there_;
-  const RunState *runs_there_;
+  const StepState *runs_there_;
 };
 
 }  // namespace zero::kernels::test

@@ -37,12 +37,12 @@ struct Tensor {
   }
 
   /// Elements [begin, end); `begin` on a line.
-  Piece piece(int64_t begin, int64_t end) {
+  UpdateSegment piece(int64_t begin, int64_t end) {
     const auto slot = [&](test::Stored &stored) {
       float *scales = stored.scales() != nullptr ? stored.scales() + begin / kLine : nullptr;
       return Elements{static_cast<char *>(stored.data()) + begin * dtype_nbytes(stored.dtype()), stored.dtype(), scales};
     };
-    Piece result;
+    UpdateSegment result;
     result.param = slot(param);
     result.grad = slot(grad);
     result.state[0] = slot(first);

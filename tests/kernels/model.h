@@ -98,8 +98,8 @@ struct Model {
     }
   }
 
-  Piece piece() {
-    Piece result;
+  UpdateSegment piece() {
+    UpdateSegment result;
     result.param = {param.data(), storage.param};
     if (storage.has_master) result.master = {master.data(), storage.master};
     result.grad = {grad.data(), storage.grad};

@@ -174,7 +174,7 @@ struct Matrix {
     std::vector<float> workspace(static_cast<size_t>(muon_workspace(rows, columns)));
     const Replica mine = slots();
     const Replica replica = other != nullptr ? other->slots() : Replica();
-    Piece piece;
+    UpdateSegment piece;
     piece.param = mine.param;
     piece.master = mine.master;
     piece.grad = {grad.data(), grad.dtype()};

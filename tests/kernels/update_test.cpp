@@ -161,7 +161,7 @@ struct Peers {
   double divisor = 1;
   int64_t offset = 0;  ///< of the piece in them
 
-  void lend(Piece &piece, const Storage &storage) {
+  void lend(UpdateSegment &piece, const Storage &storage) {
     for (Stored &source : sources) source_data.push_back(source.data());
     for (Copies &rank : copies) replicas.push_back(rank.lend(storage, take_states));
     piece.sources = source_data;
@@ -215,7 +215,7 @@ void compare_with_reduction_and_copies(test::Random &random, const Storage &stor
   for (const Table *table : supported()) {
     Model actual = before;
     Peers lent = peers;
-    Piece piece = actual.piece();
+    UpdateSegment piece = actual.piece();
     lent.lend(piece, storage);
     update(*table, algorithm, piece, scalars);
     const std::string name = std::string(table->target) + " " + algorithm.name + " " + text(storage) + " count " + std::to_string(count) +
@@ -257,7 +257,7 @@ TEST(Update, AveragesMoveWhereNothingIsUpdated) {
     for (const Table *table : supported()) {
       Model actual = before;
       Peers lent = peers;
-      Piece piece = actual.piece();
+      UpdateSegment piece = actual.piece();
       lent.lend(piece, storage);
       move_average(*table, piece, scalars);
       ASSERT_EQ(actual, expected) << table->target << " " << text(storage) << " count " << count << " case " << i;
@@ -382,7 +382,7 @@ TEST(Update, PiecesCutOnLinesGiveTheBitsOfOne) {
     Model cut = before;
     for (int64_t at = 0; at < count;) {
       const int64_t end = std::min(count, at + kLine * (1 + random.below(5)));
-      Piece part = cut.piece();
+      UpdateSegment part = cut.piece();
       for (Elements *slot : {&part.param, &part.master, &part.grad, &part.state[0], &part.state[1], &part.average}) {
         if (slot->data != nullptr) slot->data = static_cast<char *>(slot->data) + at * dtype_nbytes(slot->dtype);
         if (slot->scales != nullptr) slot->scales += at / kLine;

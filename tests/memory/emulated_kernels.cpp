@@ -21,8 +21,8 @@ using zero::DType;
 using zero::dtype_nbytes;
 using zero::kLine;
 using zero::kernels::Bytes;
-using zero::kernels::RunState;
-using zero::kernels::VerdictRules;
+using zero::kernels::StepState;
+using zero::kernels::DecisionRules;
 
 std::atomic<int64_t> launches{0};
 
@@ -69,18 +69,18 @@ Elements seen(Elements elements, int64_t count, int64_t offset = 0) {
 
 /// A piece with addresses of the host, and the arrays that it points to.
 struct SeenPiece {
-  Piece piece;
+  UpdateSegment piece;
   std::vector<const void *> sources;
   std::vector<Elements> replicas;
 };
 
-void look_up_norms(Piece &piece) {
+void look_up_norms(UpdateSegment &piece) {
   piece.norms = seen(piece.norms, 2 * kSquaresNbytes);
   piece.trust_ratio = seen(piece.trust_ratio, sizeof *piece.trust_ratio);
 }
 
 void look_up(SeenPiece &seen_piece) {
-  Piece &piece = seen_piece.piece;
+  UpdateSegment &piece = seen_piece.piece;
   piece.param = seen(piece.param, piece.count);
   piece.master = seen(piece.master, piece.count);
   piece.average = seen(piece.average, piece.count);
@@ -99,14 +99,14 @@ void look_up(SeenPiece &seen_piece) {
 struct SeenUpdate {
   std::vector<Chunk> chunks;
   std::vector<SeenPiece> looked_up;
-  std::vector<Piece> pieces;
+  std::vector<UpdateSegment> pieces;
   std::vector<Scalars> scalars;
   Update call;
 
   explicit SeenUpdate(const Update &given) : chunks(array_of(given.chunks, given.chunk_count)) {
     int64_t piece_count = 0;
     for (const Chunk &chunk : chunks) piece_count = std::max(piece_count, chunk.piece + 1);
-    for (const Piece &piece : array_of(given.pieces, piece_count)) looked_up.push_back({piece, {}, {}});
+    for (const UpdateSegment &piece : array_of(given.pieces, piece_count)) looked_up.push_back({piece, {}, {}});
     int64_t scalar_count = 0;
     for (SeenPiece &piece : looked_up) {
       if (piece.piece.count > 0) look_up(piece);
@@ -121,7 +121,7 @@ struct SeenUpdate {
 
 int32_t algorithm(const char *name) { return inner().algorithm(name); }
 
-int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
+int32_t prepare(int64_t device, const StepState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=] {
     const auto nbytes = [count](size_t each) { return count * static_cast<int64_t>(each); };
@@ -130,13 +130,13 @@ int32_t prepare(int64_t device, const RunState *run, const Recipe *recipes, int6
   return 0;
 }
 
-int32_t prepare_each(int64_t device, const RunState *run, const Recipe *recipes, const Piece *pieces, int64_t count, Scalars *out,
+int32_t prepare_each(int64_t device, const StepState *run, const Recipe *recipes, const UpdateSegment *pieces, int64_t count, Scalars *out,
                      void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=] {
-    std::vector<Piece> here = array_of(pieces, count);
+    std::vector<UpdateSegment> here = array_of(pieces, count);
     int64_t recipe_count = 0;
-    for (Piece &piece : here) {
+    for (UpdateSegment &piece : here) {
       piece.updates = static_cast<const int64_t *>(seen(piece.updates, sizeof *piece.updates));
       recipe_count = std::max(recipe_count, piece.recipe + 1);
     }
@@ -157,7 +157,7 @@ int32_t update(int64_t device, int32_t number, const Update *call, void *stream)
 }
 
 /// What the update is not for.
-void look_up_average(Piece &piece) {
+void look_up_average(UpdateSegment &piece) {
   piece.param = seen(piece.param, piece.average_count);
   piece.master = seen(piece.master, piece.average_count);
   piece.average = seen(piece.average, piece.average_count);
@@ -167,7 +167,7 @@ int32_t move_averages(int64_t device, const Update *call, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [call = *call] {
     SeenUpdate here(call);
-    for (Piece &piece : here.pieces) {
+    for (UpdateSegment &piece : here.pieces) {
       if (piece.average_count > 0) look_up_average(piece);
     }
     inner().move_averages(0, &here.call, nullptr);
@@ -184,11 +184,11 @@ int32_t lamb_norms(int64_t device, const Update *call, void *stream) {
   return 0;
 }
 
-int32_t lamb_trust_ratios(int64_t device, const Piece *pieces, int64_t count, void *stream) {
+int32_t lamb_trust_ratios(int64_t device, const UpdateSegment *pieces, int64_t count, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=] {
-    std::vector<Piece> here = array_of(pieces, count);
-    for (Piece &piece : here) look_up_norms(piece);
+    std::vector<UpdateSegment> here = array_of(pieces, count);
+    for (UpdateSegment &piece : here) look_up_norms(piece);
     inner().lamb_trust_ratios(0, here.data(), count, nullptr);
   });
   return 0;
@@ -210,13 +210,13 @@ int32_t muon(int64_t device, const Matrix *call, void *stream) {
   return 0;
 }
 
-int32_t judge(int64_t device, const VerdictRules *rules, const Found *found, RunState *run, void *stream) {
+int32_t decide(int64_t device, const DecisionRules *rules, const Found *found, StepState *run, void *stream) {
   if (fails_on(device)) return kFailed;
-  give(stream, [run, rules = *rules, found] { inner().judge(0, &rules, seen(found, sizeof *found), seen(run, sizeof *run), nullptr); });
+  give(stream, [run, rules = *rules, found] { inner().decide(0, &rules, seen(found, sizeof *found), seen(run, sizeof *run), nullptr); });
   return 0;
 }
 
-int32_t end_step(int64_t device, RunState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream) {
+int32_t end_step(int64_t device, StepState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=] {
     const auto nbytes = word_count * static_cast<int64_t>(sizeof *words);
@@ -232,7 +232,7 @@ int32_t put(int64_t device, void *out, const void *from, int64_t nbytes, void *s
   return 0;
 }
 
-int32_t count_updates(int64_t device, const RunState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream) {
+int32_t count_updates(int64_t device, const StepState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=, words = std::vector(updated, updated + (count + 63) / 64)] {
     const auto nbytes = count * static_cast<int64_t>(sizeof *counts);
@@ -332,7 +332,7 @@ int32_t follow(int64_t device, float *masters, const void *values, int64_t dtype
   return 0;
 }
 
-int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const RunState *run, void *stream) {
+int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const StepState *run, void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=, codes = *codes] {
     const Elements out = seen(codes, count);
@@ -381,7 +381,7 @@ const void *kernels() {
                               .lamb_norms = lamb_norms,
                               .lamb_trust_ratios = lamb_trust_ratios,
                               .muon = muon,
-                              .judge = judge,
+                              .decide = decide,
                               .end_step = end_step,
                               .put = put,
                               .count_updates = count_updates,

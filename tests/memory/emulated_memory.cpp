@@ -13,7 +13,7 @@
 namespace {
 
 /// What a device has given out: one mapping, in whose first half the bytes lie, right before the addresses that cannot be read.
-struct Piece {
+struct UpdateSegment {
   int64_t nbytes;
   int64_t device;
   char *bytes;
@@ -24,13 +24,13 @@ struct Piece {
 constexpr int64_t kAlignment = 256;
 
 std::mutex memory_mutex;
-std::map<const char *, Piece> &memory() {
-  static auto *pieces = new std::map<const char *, Piece>;
+std::map<const char *, UpdateSegment> &memory() {
+  static auto *pieces = new std::map<const char *, UpdateSegment>;
   return *pieces;
 }
 
 /// The piece that holds an address, or nullptr.
-const Piece *find(const void *address, int64_t *out_offset) {
+const UpdateSegment *find(const void *address, int64_t *out_offset) {
   const auto *at = static_cast<const char *>(address);
   auto next = memory().upper_bound(at);
   if (next == memory().begin()) return nullptr;
@@ -43,7 +43,7 @@ const Piece *find(const void *address, int64_t *out_offset) {
 void *find_bytes(const void *address, int64_t nbytes) {
   const std::lock_guard lock(memory_mutex);
   int64_t offset = 0;
-  const Piece *piece = find(address, &offset);
+  const UpdateSegment *piece = find(address, &offset);
   if (piece == nullptr) return nullptr;
   if (offset + nbytes > piece->nbytes) std::abort();
   return piece->bytes + offset;
@@ -54,7 +54,7 @@ void *find_bytes(const void *address, int64_t nbytes) {
 int64_t emulated::device_of_memory(const void *address) {
   const std::lock_guard lock(memory_mutex);
   int64_t offset = 0;
-  const Piece *piece = find(address, &offset);
+  const UpdateSegment *piece = find(address, &offset);
   return piece != nullptr ? piece->device : -1;
 }
 

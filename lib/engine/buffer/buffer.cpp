@@ -43,7 +43,7 @@ Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, in
   fingerprint.count = count;
   Cuts cuts;
   ZERO_CO_TRY(make_cuts(*group, config, count, &cuts, &fingerprint.detail));
-  ZERO_CO_AWAIT(tell_all(*group, fingerprint, {}, {}));
+  ZERO_CO_AWAIT(all_gather_words(*group, fingerprint, {}, {}));
   const uint64_t number = group->next_number();
 
   std::shared_ptr<Buffer> buffer(new (std::nothrow) Buffer(group, config.hook, dtype, count));

@@ -52,7 +52,7 @@ struct Checkpoint::LoadJob final : FileJob {
   int64_t fallback = 0;
   LoadPlan plan;
   std::unique_ptr<checkpoint::SaveReader> reader;
-  int64_t patience_ms = 0;
+  int64_t retry_ms = 0;
   std::vector<std::vector<SavedScalars>> scalars;  ///< by optimizer, of all its sets of states
 };
 
@@ -82,7 +82,7 @@ Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_res
   bool plain = false;
   ZERO_CO_AWAIT(find_plain(job, &plain));
   if (plain) co_return co_await load_plain(std::move(job->folder), part, out);
-  job->patience_ms = std::min<int64_t>(settings_.progress_ms, 60'000);
+  job->retry_ms = std::min<int64_t>(settings_.progress_ms, 60'000);
   Status status;
   for (int64_t index = 0;; ++index) {
     Status found = co_await find_save(job, index);
@@ -195,7 +195,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
   mine->work = std::make_shared<FileWork>(run_->bell);
   mine->work->start([mine]() -> Status {
     CopySink sink(mine->plan.targets, *mine->work);
-    ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->patience_ms));
+    ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->retry_ms));
     ZERO_TRY(mine->reader->read(mine->plan.copied, sink, mine->work.get()));
     const auto read = [mine](std::span<const checkpoint::Wanted> wanted, checkpoint::BlockSink &to) -> Status {
       ZERO_TRY(mine->reader->read(wanted, to, mine->work.get()));

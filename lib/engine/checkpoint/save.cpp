@@ -84,7 +84,7 @@ struct Checkpoint::SaveJob final : FileJob {
   std::unique_ptr<checkpoint::SaveWriter> writer;
   Folder saves;
   checkpoint::Manifest manifest;  ///< on rank 0
-  int64_t patience_ms = 0;
+  int64_t retry_ms = 0;
   bool sync = true;
   bool maybe_committed = false;
   int64_t nbytes = 0;
@@ -99,7 +99,7 @@ std::shared_ptr<Checkpoint::SaveJob> Checkpoint::make_job(std::string folder, bo
   job->owner = shared_from_this();
   job->busy = std::make_shared<Busy>(*this);
   job->folder = std::move(folder);
-  job->patience_ms = std::min<int64_t>(settings_.progress_ms, 60'000);
+  job->retry_ms = std::min<int64_t>(settings_.progress_ms, 60'000);
   job->sync = settings_.stream.sync;
   return job;
 }
@@ -301,7 +301,7 @@ Task Checkpoint::write_files(std::shared_ptr<SaveJob> job) {
   SaveJob *mine = job.get();
   mine->writer = std::make_unique<checkpoint::SaveWriter>(mine->description, mine->files, settings_.stream);
   const Status opened = co_await run_files(job, [mine]() -> Status {
-    ZERO_TRY(mine->writer->open(mine->saves, mine->name, mine->patience_ms));
+    ZERO_TRY(mine->writer->open(mine->saves, mine->name, mine->retry_ms));
     return mine->writer->preallocate();
   });
   ZERO_CO_TRY(opened);

@@ -17,7 +17,7 @@ Task gather_words(Group &group, std::span<const int64_t> mine, std::vector<int64
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.detail = mine.size();
-  co_return co_await tell_all(group, fingerprint, mine, *all);
+  co_return co_await all_gather_words(group, fingerprint, mine, *all);
 }
 
 namespace {

@@ -26,9 +26,9 @@ int64_t nbytes_of(const std::vector<T> &values) {
 }
 
 /// But for its arrays.
-cuda::Piece piece_of(const UpdateJob &job) {
-  const kernels::Piece &from = job.piece;
-  cuda::Piece piece;
+cuda::UpdateSegment piece_of(const UpdateJob &job) {
+  const kernels::UpdateSegment &from = job.piece;
+  cuda::UpdateSegment piece;
   piece.param = elements_of(from.param);
   piece.master = elements_of(from.master);
   piece.grad = elements_of(from.grad);
@@ -140,7 +140,7 @@ void DeviceKernels::follow(float *masters, const void *values, DType dtype, int6
 
 void DeviceKernels::encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool may_skip) const {
   const cuda::Elements out = elements_of(codes);
-  const kernels::RunState *run = may_skip ? &told()->run : nullptr;
+  const kernels::StepState *run = may_skip ? &told()->run : nullptr;
   note(table_.encode(device_.index(), &out, values, code_of(dtype), count, run, device_.stream()), "encoding values");
 }
 
@@ -256,7 +256,7 @@ Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
     replicas += job.piece.replicas.size();
     sets = std::max(sets, static_cast<size_t>(job.set) + 1);
   }
-  next_ = {std::vector<cuda::Piece>(jobs.size()), std::vector<const void *>(sources), std::vector<cuda::Elements>(replicas)};
+  next_ = {std::vector<cuda::UpdateSegment>(jobs.size()), std::vector<const void *>(sources), std::vector<cuda::Elements>(replicas)};
   sent_ = next_;
   next_recipes_.assign(sets, {});
   sent_recipes_.assign(sets, {});
@@ -286,7 +286,7 @@ void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const
   size_t source = 0;
   size_t replica = 0;
   for (size_t index = 0; index < jobs.size(); ++index) {
-    cuda::Piece &piece = out.pieces[index];
+    cuda::UpdateSegment &piece = out.pieces[index];
     piece = piece_of(jobs[index]);
     if (counts_apart_) piece.scalars = static_cast<int64_t>(index);
     if (piece.norms != nullptr) piece.trust_ratio = reinterpret_cast<double *>(ratios_.data()) + index;
@@ -355,7 +355,7 @@ kernels::cuda::Scalars *DeviceKernels::scalars() const {
 
 cuda::Update DeviceKernels::call_of(const Launch &launch) const {
   const auto *chunks = reinterpret_cast<const cuda::Chunk *>(chunks_.data());
-  return {reinterpret_cast<const cuda::Piece *>(jobs_.data()), chunks + launch.first_chunk, launch.chunk_count, scalars()};
+  return {reinterpret_cast<const cuda::UpdateSegment *>(jobs_.data()), chunks + launch.first_chunk, launch.chunk_count, scalars()};
 }
 
 bool DeviceKernels::tell_jobs(std::span<const UpdateJob> jobs) {
@@ -376,10 +376,10 @@ bool DeviceKernels::tell_jobs(std::span<const UpdateJob> jobs) {
 
 void DeviceKernels::prepare_scalars() const {
   constexpr const char *kWhat = "preparing an update";
-  const kernels::RunState *run = &told()->run;
+  const kernels::StepState *run = &told()->run;
   const auto *recipes = reinterpret_cast<const cuda::Recipe *>(recipes_.data());
   if (counts_apart_) {
-    const auto *pieces = reinterpret_cast<const cuda::Piece *>(jobs_.data());
+    const auto *pieces = reinterpret_cast<const cuda::UpdateSegment *>(jobs_.data());
     note(table_.prepare_each(device_.index(), run, recipes, pieces, std::ssize(sent_.pieces), scalars(), device_.stream()), kWhat);
   } else {
     note(table_.prepare(device_.index(), run, recipes, std::ssize(next_recipes_), scalars(), device_.stream()), kWhat);
@@ -399,7 +399,7 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
   if (jobs.empty()) return;
   if (!std::exchange(jobs_told_, false) && !tell_jobs(jobs)) return;
   if (ratios_.nbytes() > 0) {
-    const auto *pieces = reinterpret_cast<const cuda::Piece *>(jobs_.data());
+    const auto *pieces = reinterpret_cast<const cuda::UpdateSegment *>(jobs_.data());
     note(table_.lamb_trust_ratios(device_.index(), pieces, std::ssize(jobs), device_.stream()), "finding trust ratios");
   }
   for (const Launch &launch : launches_) {
@@ -415,7 +415,7 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
 
 /// Of tensors that stay untouched, whatever their algorithm.
 void DeviceKernels::move_averages() const {
-  const auto moves = [](const cuda::Piece &piece) { return piece.average_count > 0; };
+  const auto moves = [](const cuda::UpdateSegment &piece) { return piece.average_count > 0; };
   if (!counts_apart_ || std::none_of(sent_.pieces.begin(), sent_.pieces.end(), moves)) return;
   const Launch &last = launches_.back();
   const cuda::Update call = call_of({nullptr, 0, 0, last.first_chunk + last.chunk_count});

@@ -53,15 +53,15 @@ class DeviceKernels final : public Kernels {
 
   /// @name The run, of which the device has a copy
   /// @{
-  void set_run(const kernels::RunState &run) const;
-  /// The verdict of the step that checks and sums of squares were about.
-  void judge(const kernels::VerdictRules &rules) const;
+  void set_run(const kernels::StepState &run) const;
+  /// The decision of the step that checks and sums of squares were about.
+  void decide(const kernels::DecisionRules &rules) const;
   /// After its update, which `counts` unless it was skipped. What was found is not the next step's.
   void end_step(bool counts) const;
   /// Where kernels find it.
   double *loss_scale() const { return &told()->run.loss_scale.value; }
   /// Waits.
-  Status read_run(kernels::RunState *out) const;
+  Status read_run(kernels::StepState *out) const;
   /// @}
 
   bool passed() const override;
@@ -82,11 +82,11 @@ class DeviceKernels final : public Kernels {
   /// What kernels tell, in memory of the device.
   struct Told {
     kernels::cuda::Found found;  ///< by checks and sums of squares
-    kernels::RunState run;
+    kernels::StepState run;
   };
   /// Where the pieces of jobs lie.
   struct Jobs {
-    std::vector<kernels::cuda::Piece> pieces;
+    std::vector<kernels::cuda::UpdateSegment> pieces;
     std::vector<const void *> sources;
     std::vector<kernels::cuda::Elements> replicas;
   };

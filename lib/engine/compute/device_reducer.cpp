@@ -51,13 +51,13 @@ Status DeviceReducer::check_memory(const void *memory, const char *argument) con
 }
 
 /// Ranks meet in what follows, which a graph cannot do. To follow a captured stream would already make this device's work part of it.
-Status DeviceReducer::follow(void *stream) const {
+Status DeviceReducer::wait_for(void *stream) const {
   const Device &device = kernels_.device();
   bool captured = false;
   ZERO_TRY(device.check_stream(stream));
   ZERO_TRY(device.captures(stream, &captured));
   ZERO_CHECK(!captured, ZERO_E_STATE, "stream is captured, but calls in which ranks meet cannot become part of a CUDA graph");
-  return device.follow(stream);
+  return device.wait_for(stream);
 }
 
 /// The device of a group and what works on it.

@@ -25,7 +25,7 @@ class DeviceReducer final : public Reducer {
   bool on_device() const override { return true; }
   int64_t most_sources() const override { return kernels::cuda::kMostSources; }
   Status check_memory(const void *memory, const char *argument) const override;
-  Status follow(void *stream) const override;
+  Status wait_for(void *stream) const override;
   Status open_lane(std::shared_ptr<SideStream> *out) const override { return kernels_.device().open_lane(out); }
 
  private:
@@ -51,7 +51,7 @@ class GroupReducer final : public Reducer {
   bool on_device() const override { return true; }
   int64_t most_sources() const override { return kernels::cuda::kMostSources; }
   Status check_memory(const void *memory, const char *argument) const override { return now().check_memory(memory, argument); }
-  Status follow(void *stream) const override { return now().follow(stream); }
+  Status wait_for(void *stream) const override { return now().wait_for(stream); }
   /// Errors: those of Device::open and Device::allocate; ZERO_E_OUT_OF_MEMORY.
   Status open_lane(std::shared_ptr<SideStream> *out) const override;
 

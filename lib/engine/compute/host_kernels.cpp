@@ -94,7 +94,7 @@ int64_t cut_elements(const UpdateJob &job) {
 
 /// The only pass over a part of a job, or the last.
 void update_part(const UpdateJob &job, Range part) {
-  const kernels::Piece piece = kernels::slice(job.piece, part.begin, part.count());
+  const kernels::UpdateSegment piece = kernels::slice(job.piece, part.begin, part.count());
   if (job.skips) return kernels::move_average(kernels::active(), piece, job.scalars);
   if (!job.algorithm->layerwise) return kernels::update(kernels::active(), *job.algorithm, piece, job.scalars);
   kernels::UpdateScalars scalars = job.scalars;
@@ -316,7 +316,7 @@ void HostKernels::add_norms(std::span<const UpdateJob> jobs) {
     kernels::ExactSum direction;
     std::mutex mutex;
     over_lines(job.piece.count, [&](Range range) {
-      const kernels::Piece part = kernels::slice(job.piece, range.begin, range.count());
+      const kernels::UpdateSegment part = kernels::slice(job.piece, range.begin, range.count());
       kernels::ExactSum part_param;
       kernels::ExactSum part_direction;
       kernels::lamb_moments(kernels::active(), part, job.scalars);

@@ -68,7 +68,7 @@ class HostKernels final : public Kernels {
     });
   }
 
-  /// Piece `index` of `pieces` of [0, count), cut on lines.
+  /// UpdateSegment `index` of `pieces` of [0, count), cut on lines.
   static Range piece_of(int64_t count, int64_t index, int64_t pieces);
 
  private:

@@ -17,7 +17,7 @@ inline constexpr float kLargestFinite = std::numeric_limits<float>::max();
 /// One piece of an update.
 struct UpdateJob {
   const kernels::Algorithm *algorithm;
-  kernels::Piece piece;
+  kernels::UpdateSegment piece;
   kernels::UpdateScalars scalars;
   int64_t set = 0;     ///< the parameter set whose scalars these are
   bool skips = false;  ///< nothing becomes of it in this step, but its average moves

@@ -1,10 +1,10 @@
 /// @file LossScale: what the caller multiplies its loss by, so that small gradients survive in 16 bits: what the config says about it. How
-/// it follows overflows is kernels/verdict.h's. Knows no gradients.
+/// it follows overflows is kernels/step_decision.h's. Knows no gradients.
 #pragma once
 
 #include "core/config.h"
 #include "core/status.h"
-#include "kernels/verdict.h"
+#include "kernels/step_decision.h"
 
 #include <string>
 

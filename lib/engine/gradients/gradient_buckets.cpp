@@ -12,7 +12,7 @@ namespace {
 
 /// How long a free buffer is waited for while a reduction is under way. Longer only where the pool must not grow: a rank that brings its
 /// gradients in another order may be waiting for this one.
-constexpr int64_t kPatienceMs = 1000;
+constexpr int64_t kWaitMs = 1000;
 
 }  // namespace
 
@@ -52,12 +52,12 @@ bool Gradients::take_free(Bucket &bucket, int64_t index) {
 /// Waits only for a reduction that is under way: its end does not depend on what this rank does next.
 Status Gradients::need_buffer(Bucket &bucket, int64_t index) {
   if (bucket.data != nullptr) return {};
-  const Deadline patience = Deadline::after_ms(kPatienceMs);
+  const Deadline wait = Deadline::after_ms(kWaitMs);
   Pacing pacing;
   for (;;) {
     ZERO_TRY(give_back_ended());
     if (take_free(bucket, index)) return {};
-    if (!reductions_.under_way() || (patience.passed() && !pool_.at_limit())) {
+    if (!reductions_.under_way() || (wait.passed() && !pool_.at_limit())) {
       ZERO_TRY(pool_.grow(nbytes_of(index), &bucket.data));
       return {};
     }
@@ -314,8 +314,8 @@ Task Gradients::reduce_late() {
 }
 
 Task Gradients::give_sums(bool whole) {
-  if (whole && reductions_.leaves_cuts()) ZERO_CO_AWAIT(reductions_.gather());
-  reductions_.leave_cuts(!whole);
+  if (whole && reductions_.keeps_sharded_sums()) ZERO_CO_AWAIT(reductions_.gather());
+  reductions_.keep_sharded_sums(!whole);
   co_return Status();
 }
 

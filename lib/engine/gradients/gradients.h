@@ -44,10 +44,10 @@ class Gradients {
   void send_in_full(bool full) { reductions_.send_in_full(full); }
   Residuals &residuals() { return reductions_.residuals(); }
   /// Contributions may wait in their slots until the update sums them: finish() then reduces nothing.
-  void sum_late(bool late) { late_ = late; }
-  bool sums_late() const { return late_; }
+  void fuse_reduction(bool late) { late_ = late; }
+  bool fuses_reduction() const { return late_; }
   /// In stage 0, where a step needs no more than its rank's cuts of the sums.
-  void leave_cuts() { reductions_.leave_cuts(true); }
+  void keep_sharded_sums() { reductions_.keep_sharded_sums(true); }
   /// Who waits for ranks in `group` advances the reductions meanwhile.
   void go_on_beside(Group &group) const { reductions_.go_on_beside(group); }
   /// Ends reductions and gives memory back.

@@ -137,7 +137,7 @@ Task Reductions::exchange_weights(double weight) {
   fingerprint.kind = OperationKind::exchange;
   fingerprint.dtype = static_cast<int32_t>(DType::f64);
   fingerprint.count = 1;
-  ZERO_CO_AWAIT(tell_all(*group_, fingerprint, {&bits, 1}, weight_bits_));
+  ZERO_CO_AWAIT(all_gather_words(*group_, fingerprint, {&bits, 1}, weight_bits_));
   std::span<const int64_t> all = weight_bits_;
   if (sums_across_) {
     const auto ranks = std::ssize(weight_bits_);

@@ -55,8 +55,8 @@ class Reductions {
   void send_in_full(bool full) { in_full_ = full; }
   Residuals &residuals() { return residuals_; }
   /// In stage 0: whether sums stay where they are made, as this rank's cuts, until gather(). Only while nothing is under way.
-  void leave_cuts(bool leave) { gathers_ = !leave; }
-  bool leaves_cuts() const { return !gathers_; }
+  void keep_sharded_sums(bool leave) { gathers_ = !leave; }
+  bool keeps_sharded_sums() const { return !gathers_; }
   /// Makes what is under way fail, and waits for its end.
   void stop();
   /// Makes the memory for sums over micro-steps: 4 bytes per element that this rank owns, and as much as the largest cut again.

@@ -216,13 +216,13 @@ Task RowSums::gather(Group &group, int64_t bucket, const SlotPlace &place) {
   const int64_t all = (group.size() - 1) * packed;
   group.count_direct(OperationKind::all_gather, all / element, all + (group.size() - 1) * kToldNbytes);
   for (int64_t rank = 0; rank < group.size(); ++rank) {
-    if (rank != group.rank()) spread(bucket, plan_.bucket_cut(bucket, rank), packets_[static_cast<size_t>(rank)], place);
+    if (rank != group.rank()) scatter(bucket, plan_.bucket_cut(bucket, rank), packets_[static_cast<size_t>(rank)], place);
   }
   co_return Status();
 }
 
 /// A rank's cut becomes what its packet has, and zero elsewhere.
-void RowSums::spread(int64_t bucket, Range cut, Packet packet, const SlotPlace &place) const {
+void RowSums::scatter(int64_t bucket, Range cut, Packet packet, const SlotPlace &place) const {
   const int64_t element = dtype_nbytes(place.dtype);
   if (!cut.empty()) std::memset(place.at(cut.begin), 0, static_cast<size_t>(cut.count() * element));
   while (packet.at < packet.end) {

@@ -59,7 +59,7 @@ class RowSums {
   bool add_row(const Group &group, int64_t count, std::span<const std::byte *const> sources, std::span<const void *> at,
                const ReduceScatter &call, std::byte *to) const;
   static const std::byte *take(Packet &packet, int64_t row, int64_t nbytes);
-  void spread(int64_t bucket, Range cut, Packet packet, const SlotPlace &place) const;
+  void scatter(int64_t bucket, Range cut, Packet packet, const SlotPlace &place) const;
 
   const Plan &plan_;
   MemorySource source_{};

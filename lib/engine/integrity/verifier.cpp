@@ -70,7 +70,7 @@ void Verifier::list_slots(int64_t id, Range range, Which which, Checksums &out) 
   }
 }
 
-/// A device that judges steps is asked how many it has applied only where that may be so.
+/// A device that decides steps is asked how many it has applied only where that may be so.
 Status Verifier::move_window() {
   if (every_ == 0) return {};
   const bool may_open = (run_.most_applied_count() + 1) / every_ > run_.known().applied_count / every_;
@@ -118,7 +118,7 @@ Task Verifier::share_in(Group &group, Finding &finding) const {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = static_cast<int64_t>(mine.size());
-  ZERO_CO_AWAIT(tell_all(group, fingerprint, mine, all));
+  ZERO_CO_AWAIT(all_gather_words(group, fingerprint, mine, all));
   finding = {};
   for (int64_t rank = 0; rank < group.size(); ++rank) {
     const int64_t *words = &all[mine.size() * static_cast<size_t>(rank)];

@@ -4,7 +4,7 @@
 
 #include "core/task.h"
 #include "engine/compute/step_kernels.h"
-#include "engine/compute/training_run.h"
+#include "engine/compute/step_state.h"
 #include "engine/integrity/checksums.h"
 #include "engine/layout/params.h"
 #include "engine/storage/tensor_slots.h"
@@ -35,7 +35,7 @@ struct Finding {
 class Verifier {
  public:
   /// What is given must outlive it.
-  Verifier(const Params &params, const Layout &layout, const TensorSlots &tensors, const Kernels &kernels, const TrainingRun &run)
+  Verifier(const Params &params, const Layout &layout, const TensorSlots &tensors, const Kernels &kernels, const StepState &run)
       : params_(params), layout_(layout), tensors_(tensors), kernels_(kernels), run_(run) {}
 
   /// Once slots have their addresses. `every`: how many steps lie between two that compare shards; 0: none does. `one_copy`: of parameters,
@@ -88,7 +88,7 @@ class Verifier {
   const Layout &layout_;
   const TensorSlots &tensors_;
   const Kernels &kernels_;
-  const TrainingRun &run_;
+  const StepState &run_;
   std::shared_ptr<Group> group_;
   std::shared_ptr<Group> across_;
   int64_t every_ = 0;

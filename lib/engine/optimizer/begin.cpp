@@ -1,7 +1,7 @@
 /// @file begin: when parameters may take over first values.
 #include "engine/optimizer/state_access.h"
 
-#include "engine/optimizer/sealed_text.h"
+#include "engine/optimizer/config_digest.h"
 
 #include <string>
 
@@ -29,7 +29,7 @@ Task StateAccess::begin(int32_t source) {
   if (parts_.settings.replicas.any() && source != ZERO_SOURCE_LOCAL) {
     parts_.groups.across()->set_caller(Caller::begin);
     ZERO_CO_AWAIT(parts_.replicas.take_first());
-    ZERO_CO_AWAIT(parts_.gathers.gather(ParamGathers::Buckets::all));
+    ZERO_CO_AWAIT(parts_.gathers.gather(ParamGatherer::Buckets::all));
   }
   parts_.replicas.meet();
   parts_.gradients.residuals().forget();

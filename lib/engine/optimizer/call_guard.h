@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/task.h"
-#include "engine/parameters/param_gathers.h"
+#include "engine/parameters/param_gatherer.h"
 #include "engine/ranks/optimizer_groups.h"
 #include "group/group.h"
 
@@ -35,7 +35,7 @@ class CallGuard {
   };
 
   /// What is given must outlive it. `alone`: no other rank has a part in steps.
-  CallGuard(std::shared_ptr<Group> group, OptimizerGroups &groups, ParamGathers &gathers, bool alone)
+  CallGuard(std::shared_ptr<Group> group, OptimizerGroups &groups, ParamGatherer &gathers, bool alone)
       : group_(std::move(group)), groups_(groups), gathers_(gathers), alone_(alone) {}
 
   /// @name Phases
@@ -91,7 +91,7 @@ class CallGuard {
 
   const std::shared_ptr<Group> group_;
   OptimizerGroups &groups_;
-  ParamGathers &gathers_;
+  ParamGatherer &gathers_;
   const bool alone_;
   Phase phase_ = Phase::building;
   std::atomic<bool> sealed_{false};

@@ -24,7 +24,7 @@ Status GradientCalls::acquire(int64_t id, void **out_data, int64_t *out_accumula
   void *data = nullptr;
   int64_t accumulate = 0;
   Status status = parts_.gradients.acquire(id, &data, &accumulate);
-  if (status.ok() && parts_.settings.on_device) status = parts_.memory.device->lead(stream);
+  if (status.ok() && parts_.settings.on_device) status = parts_.memory.device->signal(stream);
   ZERO_TRY(parts_.guard.lasting(std::move(status)));
   *out_data = data;
   *out_accumulate = accumulate;
@@ -47,10 +47,10 @@ Status GradientCalls::ready(int64_t id, const void *grad, int64_t offset, int64_
   // A reduction that began now would become part of the graph, and wait for other ranks there.
   if (status.ok() && !parts_.alone()) status = parts_.check_captured(stream, "gradients");
   const bool follows = status.ok() && parts_.settings.on_device;
-  if (follows) status = parts_.memory.device->follow(stream);
+  if (follows) status = parts_.memory.device->wait_for(stream);
   if (status.ok()) status = parts_.gradients.ready(id, grad, offset, count, passes, stream);
   // Also behind an error: a graph that the stream is captured into ends where its own stream does.
-  const Status led = follows ? parts_.memory.device->lead(stream) : Status();
+  const Status led = follows ? parts_.memory.device->signal(stream) : Status();
   if (status.ok()) status = led;
   if (status.ok()) status = parts_.memory.kernels.status();
   return parts_.guard.lasting(std::move(status));

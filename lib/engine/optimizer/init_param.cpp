@@ -105,7 +105,7 @@ Status StateAccess::init_param(int64_t id, int32_t initialiser, double a, double
   target.param = params.data();
   if (parts_.state.tensors.coded(id)) {
     ZERO_TRY(scales.open(parts_.memory_source(), parts_.state.tensors.codes_at(id, range.begin).scales,
-                         CodedParams::scales_nbytes(range.count())));
+                         QuantizedParams::scales_nbytes(range.count())));
     target.scales = reinterpret_cast<float *>(scales.data());
   }
   if (parts_.state.tensors.find(ZERO_SLOT_MASTER, id, &master)) {

@@ -3,7 +3,7 @@
 
 #include "core/number_text.h"
 #include "engine/gradients/bucket_pool.h"
-#include "engine/parameters/coded_params.h"
+#include "engine/parameters/quantized_params.h"
 #include "engine/storage/slot_memory.h"
 #include "group/collectives/agreement.h"
 
@@ -65,7 +65,7 @@ Buffers buffers_of(const Plan &plan, std::span<const Format> formats) {
       if (format.kept_whole) continue;
       buffers.gathered = std::max(buffers.gathered, nbytes);
       buffers.all_gathered += nbytes;
-      if (format.coded()) buffers.codes = std::max(buffers.codes, CodedParams::codes_nbytes(count));
+      if (format.coded()) buffers.codes = std::max(buffers.codes, QuantizedParams::codes_nbytes(count));
     }
   }
   return buffers;
@@ -119,7 +119,7 @@ Task check_memory(Group &group, Status mine, MemoryNeed need, int64_t stage, int
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.detail = static_cast<uint64_t>(SealRound::memory);
-  ZERO_CO_AWAIT(tell_all(group, fingerprint, words, all));
+  ZERO_CO_AWAIT(all_gather_words(group, fingerprint, words, all));
   for (int64_t rank = 0; rank < group.size(); ++rank) {
     for (const Store *store : {&kHost, &kControlGroup}) {
       ZERO_CO_TRY(check_store(*store, all, rank, stage, limit_nbytes > 0));

@@ -11,7 +11,7 @@
 #include "engine/optimizer/scalars.h"
 #include "engine/optimizer/sealing.h"
 #include "engine/optimizer/state_access.h"
-#include "engine/optimizer/step_vote.h"
+#include "engine/optimizer/step_flags_exchange.h"
 #include "engine/optimizer/steps.h"
 #include "engine/stats/results.h"
 #include "group/group.h"
@@ -157,7 +157,7 @@ class Optimizer {
   ParamAccess params_{parts_};
   StateAccess values_{parts_};
   GradientCalls gradients_{parts_};
-  StepVote vote_{parts_};
+  StepFlagsExchange vote_{parts_};
   Steps steps_{parts_, vote_};
   OptimizerScalars scalars_{parts_};
   OptimizerReport report_{parts_};

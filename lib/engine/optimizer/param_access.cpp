@@ -44,7 +44,7 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
   // A graph would go on to use memory of the pool, which may be given back.
   if (parts_.state.tensors.coded(id) && !dst_on_device)
     ZERO_CO_TRY(parts_.memory.check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
-  if (parts_.settings.on_device) ZERO_CO_TRY(parts_.memory.device->follow(stream));
+  if (parts_.settings.on_device) ZERO_CO_TRY(parts_.memory.device->wait_for(stream));
   if (count > 0) {
     const Status arrived = co_await parts_.gathers.arrived(parts_.state.plan.param(parts_.registry.params.holder(id)).bucket);
     if (!arrived.ok() && parts_.guard.salvages()) co_return parts_.guard.half_applied(CallGuard::kStep);
@@ -69,7 +69,7 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
     data = static_cast<std::byte *>(dst);
   }
   if (parts_.settings.on_device) {
-    ZERO_CO_TRY(parts_.memory.device->lead(stream));
+    ZERO_CO_TRY(parts_.memory.device->signal(stream));
     if (std::find(access.streams.begin(), access.streams.end(), stream) == access.streams.end()) access.streams.push_back(stream);
   }
   ++access.count;
@@ -82,9 +82,9 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
 /// What a stream was given before may still use memory of ours. A graph that it is captured into ends where its own stream does.
 Status ParamAccess::follow_user(void *stream) const {
   bool captured = false;
-  ZERO_TRY(parts_.memory.device->follow(stream));
+  ZERO_TRY(parts_.memory.device->wait_for(stream));
   ZERO_TRY(parts_.memory.device->captures(parts_.memory.device->stream(), &captured));
-  return captured ? parts_.memory.device->lead(stream) : Status();
+  return captured ? parts_.memory.device->signal(stream) : Status();
 }
 
 /// Who acquired the parameter again may have used another stream than who still holds it. Inside a capture only what is part of it counts.

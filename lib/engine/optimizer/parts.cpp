@@ -19,9 +19,9 @@ OptimizerParts::OptimizerParts(OptimizerOrigin origin)
       gradients(state.plan, settings, state.slots, memory.kernels, registry.params, trace),
       updates(state.plan, settings, state.slots, registry.params, memory.kernels, registry.sets),
       groups(group),
-      gathers(registry.params, state.layout, state.tensors, state.coded_params, memory.kernels, settings, trace),
-      first_values(registry.params, state.layout, state.tensors, state.coded_params, memory.kernels, gathers, groups),
-      replicas(registry.params, state.layout, state.tensors, state.coded_params, memory.kernels, settings, updates_all()),
+      gathers(registry.params, state.layout, state.tensors, state.quantized_params, memory.kernels, settings, trace),
+      first_values(registry.params, state.layout, state.tensors, state.quantized_params, memory.kernels, gathers, groups),
+      replicas(registry.params, state.layout, state.tensors, state.quantized_params, memory.kernels, settings, updates_all()),
       guard(group, groups, gathers, alone()) {}
 
 bool OptimizerParts::shares_states() const {
@@ -37,9 +37,9 @@ MemorySource OptimizerParts::memory_source() {
 
 Task OptimizerParts::in_order(Task body, void *stream) const {
   if (!settings.on_device || guard.phase() == CallGuard::Phase::building) co_return co_await body;
-  ZERO_CO_TRY(memory.device->follow(stream));
+  ZERO_CO_TRY(memory.device->wait_for(stream));
   Status status = co_await body;
-  Status led = memory.device->lead(stream);
+  Status led = memory.device->signal(stream);
   co_return status.ok() ? led : status;
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/task.h"
 #include "engine/compute/memory_domain.h"
-#include "engine/compute/training_run.h"
+#include "engine/compute/step_state.h"
 #include "engine/config/loss_scale.h"
 #include "engine/config/settings.h"
 #include "engine/gradients/gradients.h"
@@ -15,13 +15,13 @@
 #include "engine/optimizer/sharded_state.h"
 #include "engine/optimizer/step_path.h"
 #include "engine/parameters/first_values.h"
-#include "engine/parameters/param_gathers.h"
+#include "engine/parameters/param_gatherer.h"
 #include "engine/ranks/optimizer_groups.h"
 #include "engine/ranks/peer_views.h"
 #include "engine/replicas/replica_run.h"
 #include "engine/replicas/replicas.h"
 #include "engine/stats/trace.h"
-#include "engine/update/updates.h"
+#include "engine/update/shard_updater.h"
 #include "group/group.h"
 
 #include <cstdint>
@@ -115,13 +115,13 @@ struct OptimizerParts {
   LossScale loss_scale;
   Trace trace;
   ShardedState state;
-  TrainingRun run;
+  StepState run;
   Verifier verifier;
   Gradients gradients;
-  Updates updates;
+  ShardUpdater updates;
   PeerArenas peers;
   OptimizerGroups groups;
-  ParamGathers gathers;
+  ParamGatherer gathers;
   FirstValues first_values;
   Replicas replicas;
   CallGuard guard;

@@ -1,7 +1,7 @@
 /// @file Steps of several replicas: those that all make together, and the synchronisation of those that each makes by itself.
 #include "engine/optimizer/steps.h"
 
-#include "engine/optimizer/sealed_text.h"
+#include "engine/optimizer/config_digest.h"
 #include "group/collectives/agreement.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Task Steps::compare_runs_of_replicas() {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = kWordCount;
-  ZERO_CO_AWAIT(tell_all(across, fingerprint, mine, all));
+  ZERO_CO_AWAIT(all_gather_words(across, fingerprint, mine, all));
   const auto word = [&all](int64_t replica, Word which) { return all[static_cast<size_t>(replica) * kWordCount + which]; };
   int64_t least = 0;
   bool alike = true;
@@ -87,7 +87,7 @@ Task Steps::sync(zero_step_result *out) {
   if (!parts_.replicas.differ()) co_return write_result(out);
   ZERO_CO_AWAIT(parts_.await_readers());
   ZERO_CO_AWAIT(sync_replicas());
-  if (parts_.settings.stage > 0) ZERO_CO_AWAIT(parts_.gathers.gather(ParamGathers::Buckets::trained));
+  if (parts_.settings.stage > 0) ZERO_CO_AWAIT(parts_.gathers.gather(ParamGatherer::Buckets::trained));
   parts_.guard.end_change();
   ZERO_CO_TRY(parts_.memory.kernels.status());
   ZERO_CO_TRY(parts_.verifier.move_window());

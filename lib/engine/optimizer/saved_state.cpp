@@ -151,8 +151,8 @@ void SavedState::describe_facts(Facts *out) const {
 }
 
 /// Every step that another replica applied and this one did not was skipped here.
-kernels::RunState SavedState::run_of(int64_t set) const {
-  kernels::RunState run = optimizer_->parts_.run.known();
+kernels::StepState SavedState::run_of(int64_t set) const {
+  kernels::StepState run = optimizer_->parts_.run.known();
   if (state_set_count() == 1 || optimizer_->parts_.replica_run.applied_ahead.empty()) return run;
   const int64_t ahead = optimizer_->parts_.replica_run.applied_ahead[static_cast<size_t>(set)];
   run.applied_count += ahead;
@@ -161,7 +161,7 @@ kernels::RunState SavedState::run_of(int64_t set) const {
 }
 
 void SavedState::describe_counts(int64_t set, Facts *out) const {
-  kernels::RunState run = run_of(set);
+  kernels::StepState run = run_of(set);
   for (const auto &[key, name] : kCounts) (*out)[name] = std::to_string(*count_of(run, key));
   (*out)[kLossScale] = hex_float(run.loss_scale.value);
   (*out)[kDynamic] = std::to_string(optimizer_->parts_.loss_scale.rules().dynamic);
@@ -374,7 +374,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
   Optimizer &optimizer = *optimizer_;
   if (scalars != nullptr) {
     ZERO_CO_TRY(optimizer.parts_.run.learn());
-    kernels::RunState &run = optimizer.parts_.run.edit();
+    kernels::StepState &run = optimizer.parts_.run.edit();
     const kernels::LossScaleState before = run.loss_scale;
     run.applied_count = scalars->run.applied_count;
     run.skipped_count = scalars->run.skipped_count;

@@ -25,7 +25,7 @@ constexpr bool is_param_slot(int32_t number) { return number == ZERO_SLOT_PARAM 
 
 /// A run's scalars, as a load finds them in a file.
 struct SavedScalars {
-  kernels::RunState run;
+  kernels::StepState run;
   bool dynamic_loss_scale = false;
 };
 
@@ -124,7 +124,7 @@ class SavedState {
   Status find_place(int64_t id, int32_t slot, const Slot **out_slot) const;
   std::byte *entry(int64_t id, const Slot &slot, int64_t first) const;
   Task take_loaded(const SavedScalars *scalars, bool counts_set) const;
-  kernels::RunState run_of(int64_t set) const;
+  kernels::StepState run_of(int64_t set) const;
   void describe_cuts(checkpoint::Section *out) const;
   void describe_tensors(bool whole_params, bool of_set, checkpoint::Section *out) const;
   void describe_counts(int64_t set, checkpoint::Facts *out) const;

@@ -5,7 +5,7 @@
 
 namespace zero {
 
-int64_t *count_of(kernels::RunState &run, int32_t key) {
+int64_t *count_of(kernels::StepState &run, int32_t key) {
   switch (key) {
     case ZERO_KEY_STEP_COUNT:
       return &run.applied_count;
@@ -77,7 +77,7 @@ Status OptimizerScalars::set_i64(int32_t key, int64_t value) {
 }
 
 Status OptimizerScalars::get_i64(int32_t key, int64_t *out) const {
-  kernels::RunState run;
+  kernels::StepState run;
   const KeyInfo *info = find_key(key);
   ZERO_CHECK(count_of(run, key) != nullptr, ZERO_E_UNSUPPORTED,
              "%s %d is no scalar of an optimizer; those are what zero/config.h names from 500 to 599", info != nullptr ? info->name : "key",

@@ -8,7 +8,7 @@
 namespace zero {
 
 /// Where a run keeps the count with this key; nullptr for a key of none.
-int64_t *count_of(kernels::RunState &run, int32_t key);
+int64_t *count_of(kernels::StepState &run, int32_t key);
 
 class OptimizerScalars {
  public:

@@ -5,7 +5,7 @@
 #include "core/descriptor_room.h"
 #include "core/hash.h"
 #include "engine/compute/device_reducer.h"
-#include "engine/optimizer/sealed_text.h"
+#include "engine/optimizer/config_digest.h"
 #include "group/collectives/agreement.h"
 
 #include <unistd.h>
@@ -74,10 +74,10 @@ Task Sealing::make_groups() {
   co_return Status();
 }
 
-Status Sealing::write_sealed_text(std::string *out) const {
+Status Sealing::write_config_digest(std::string *out) const {
   try {
     const std::string keys = parts_.settings.text() + parts_.loss_scale.text(parts_.run.known().loss_scale);
-    *out = keys + sealed_text(parts_.registry.sets, parts_.registry.params, parts_.gathers.order()) + parts_.registry.module_buffers.text();
+    *out = keys + config_digest(parts_.registry.sets, parts_.registry.params, parts_.gathers.order()) + parts_.registry.module_buffers.text();
     *out += parts_.groups.model_parent() != nullptr ? "a model group\n" : "no model group\n";
     return {};
   } catch (const std::bad_alloc &) {
@@ -88,7 +88,7 @@ Status Sealing::write_sealed_text(std::string *out) const {
 /// A rank without memory says so before any other waits for it in vain.
 Task Sealing::agree_on_plan() {
   std::string text;
-  ZERO_CO_AWAIT(agree_on(*parts_.group, write_sealed_text(&text), "zero_optimizer_seal"));
+  ZERO_CO_AWAIT(agree_on(*parts_.group, write_config_digest(&text), "zero_optimizer_seal"));
   ZERO_CO_AWAIT(compare_texts(*parts_.group, kSealedDiffers, text));
   ZERO_CO_TRY(parts_.state.layout.check_matrices());
   Status planned = parts_.registry.params.check_order();
@@ -128,7 +128,7 @@ NeedOptions Sealing::needs() const {
 /// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0 draws.
 Task Sealing::name_replicas(int64_t *out) {
   std::vector<int64_t> all(static_cast<size_t>(parts_.group->size()));
-  ZERO_CO_AWAIT(tell_word(*parts_.group, SealRound::replicas, drawn_number(&parts_), all));
+  ZERO_CO_AWAIT(all_gather_word(*parts_.group, SealRound::replicas, drawn_number(&parts_), all));
   *out = all[0];
   co_return Status();
 }
@@ -141,7 +141,7 @@ Task Sealing::agree_on_model(Status mine, int64_t replicas) {
   const std::string text = parts_.settings.model_text() + parts_.loss_scale.text(parts_.run.known().loss_scale);
   ZERO_CO_AWAIT(compare_texts(model, kSealedDiffers, text));
   std::vector<int64_t> names(static_cast<size_t>(model.size()));
-  ZERO_CO_AWAIT(tell_word(model, SealRound::model, replicas, names));
+  ZERO_CO_AWAIT(all_gather_word(model, SealRound::model, replicas, names));
   for (auto name = names.begin(); name != names.end(); ++name) {
     const auto first = std::find(names.begin(), name, *name);
     if (first == name) continue;
@@ -167,7 +167,7 @@ Status Sealing::allocate() {
     ZERO_TRY(
         parts_.gradients.open(parts_.groups.reduce(), parts_.groups.across(), parts_.alone(), parts_.memory_source(), counted_buckets()));
     ZERO_TRY(parts_.replicas.open(parts_.groups.gather(), parts_.groups.across(), parts_.memory_source()));
-    ZERO_TRY(parts_.state.coded_params.open(parts_.memory_source()));
+    ZERO_TRY(parts_.state.quantized_params.open(parts_.memory_source()));
     ZERO_TRY(parts_.registry.module_buffers.allocate(parts_.host_source()));
     ZERO_TRY(parts_.gathers.open(parts_.groups.gather(), parts_.memory_source(), parts_.one_copy()));
     parts_.first_values.open(parts_.memory_source(), parts_.one_copy());
@@ -233,11 +233,11 @@ Task Sealing::share_memory() {
 Task Sealing::reach_devices(bool *out) {
   std::vector<int64_t> devices(static_cast<size_t>(parts_.group->size()));
   std::vector<int64_t> reached(devices.size());
-  ZERO_CO_AWAIT(tell_word(*parts_.groups.gather(), SealRound::devices, parts_.memory.device->index(), devices));
+  ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, parts_.memory.device->index(), devices));
   const bool here = parts_.group->transport().within_process() && std::all_of(devices.begin(), devices.end(), [this](int64_t device) {
                       return parts_.memory.device->reach(device).ok();
                     });
-  ZERO_CO_AWAIT(tell_word(*parts_.groups.gather(), SealRound::devices, here ? 1 : 0, reached));
+  ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, here ? 1 : 0, reached));
   *out = std::all_of(reached.begin(), reached.end(), [](int64_t other) { return other == 1; });
   co_return Status();
 }
@@ -284,11 +284,11 @@ PathFacts Sealing::path_facts() const {
 void Sealing::plan_paths() {
   const PathFacts facts = path_facts();
   parts_.paths.list(facts);
-  parts_.gradients.sum_late(facts.fuses);
+  parts_.gradients.fuse_reduction(facts.fuses);
   if (!facts.writes) return;
-  parts_.gradients.leave_cuts();
+  parts_.gradients.keep_sharded_sums();
   const auto given = [](const PeerViews &views, bool wanted) { return wanted ? &views : nullptr; };
-  const Updates::Reached reached{given(parts_.peers.params, !parts_.one_copy()), given(parts_.peers.states, parts_.settings.stage == 0),
+  const ShardUpdater::Reached reached{given(parts_.peers.params, !parts_.one_copy()), given(parts_.peers.states, parts_.settings.stage == 0),
                                  given(parts_.peers.grads, facts.fuses)};
   parts_.updates.reach(parts_.state.layout.formats(), reached, parts_.ranks(), parts_.rank());
 }
@@ -315,7 +315,7 @@ void Sealing::unseal() {
   parts_.state.update_counts.close();
   parts_.state.slots.release();
   parts_.gathers.release();
-  parts_.state.coded_params.release();
+  parts_.state.quantized_params.release();
   parts_.registry.module_buffers.release();
   if (parts_.memory.device != nullptr) parts_.memory.device->release();
   parts_.verifier.close();

@@ -5,7 +5,7 @@
 #include "engine/optimizer/memory_need.h"
 #include "engine/optimizer/param_access.h"
 #include "engine/optimizer/parts.h"
-#include "engine/optimizer/step_vote.h"
+#include "engine/optimizer/step_flags_exchange.h"
 
 #include <cstdint>
 #include <string>
@@ -16,14 +16,14 @@ namespace zero {
 class Sealing {
  public:
   /// What is given must outlive it.
-  Sealing(OptimizerParts &parts, ParamAccess &access, StepVote &vote) : parts_(parts), access_(access), vote_(vote) {}
+  Sealing(OptimizerParts &parts, ParamAccess &access, StepFlagsExchange &vote) : parts_(parts), access_(access), vote_(vote) {}
 
   Task seal();
   /// Gives everything back that seal made.
   void unseal();
 
  private:
-  Status write_sealed_text(std::string *out) const;
+  Status write_config_digest(std::string *out) const;
   Task agree_on_plan();
   Task name_replicas(int64_t *out);
   Task agree_on_model(Status mine, int64_t replicas);
@@ -42,7 +42,7 @@ class Sealing {
 
   OptimizerParts &parts_;
   ParamAccess &access_;
-  StepVote &vote_;
+  StepFlagsExchange &vote_;
 };
 
 }  // namespace zero

@@ -6,7 +6,7 @@
 #include "engine/compute/memory_domain.h"
 #include "engine/layout/layout.h"
 #include "engine/optimizer/registry.h"
-#include "engine/parameters/coded_params.h"
+#include "engine/parameters/quantized_params.h"
 #include "engine/stats/results.h"
 #include "engine/storage/slot_memory.h"
 #include "engine/storage/tensor_slots.h"
@@ -24,7 +24,7 @@ struct ShardedState {
       : layout(registry.params, registry.settings, registry.sets),
         plan(layout.plan()),
         tensors(registry.params, layout, slots, all),
-        coded_params(registry.params, layout, tensors, memory.kernels),
+        quantized_params(registry.params, layout, tensors, memory.kernels),
         update_counts(memory.kernels) {}
 
   /// A state that every rank keeps follows its owners. A collective over `group`.
@@ -36,7 +36,7 @@ struct ShardedState {
   const Plan &plan;  ///< of the layout
   SlotMemory slots;
   TensorSlots tensors;
-  CodedParams coded_params;
+  QuantizedParams quantized_params;
   UpdateCounts update_counts;
   std::vector<View> views;
 };

@@ -59,7 +59,7 @@ Task write_ranges(const OptimizerGroups &groups, CutWhole whole, Range range, co
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.detail = whole.detail;
-  ZERO_CO_AWAIT(tell_all(across, fingerprint, mine, all));
+  ZERO_CO_AWAIT(all_gather_words(across, fingerprint, mine, all));
   for (int64_t replica = 0; replica < across.size(); ++replica) {
     const Range other{all[static_cast<size_t>(2 * replica)], all[static_cast<size_t>(2 * replica + 1)]};
     const int64_t nbytes = other.count() * dtype_nbytes(whole.dtype);

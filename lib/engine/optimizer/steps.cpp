@@ -1,4 +1,4 @@
-/// @file Steps: reduce, apply, gather. The vote between them is in step_vote.cpp.
+/// @file Steps: reduce, apply, gather. The vote between them is in step_flags_exchange.cpp.
 #include "engine/optimizer/steps.h"
 
 #include "core/clock.h"
@@ -59,7 +59,7 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
   ZERO_CO_TRY(parts_.verifier.find_change(&change));
   ZERO_CO_AWAIT(vote_.run(change));
   if (parts_.paths.may_write() && parts_.updates_all()) ZERO_CO_AWAIT(parts_.gradients.give_sums(!parts_.paths.writes()));
-  if (vote_.ballot().sum(Ballot::weightless) > 0) {
+  if (vote_.step_flags().sum(StepFlags::weightless) > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
                             "the weights of all ranks add up to 0, or to more than fp32 has, in this step, so that there is no gradient; "
@@ -77,7 +77,7 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
 /// Ranks wait for one another in the group of reductions. What they called shows in the other group, where all other calls wait.
 Task Steps::finish_gradients() {
   if (parts_.alone() || parts_.gradients.late()) co_return co_await parts_.gradients.finish();
-  if (parts_.gradients.sums_late()) parts_.groups.name_caller(Caller::micro_sums);
+  if (parts_.gradients.fuses_reduction()) parts_.groups.name_caller(Caller::micro_sums);
   ZERO_CO_AWAIT(around(*parts_.groups.gather(), parts_.gradients.finish(), parts_.gradients.progress(true)));
   parts_.groups.name_caller(parts_.step.splits ? Caller::reduce : Caller::step);
   co_return Status();
@@ -123,7 +123,7 @@ Task Steps::pick_path() {
 Status Steps::result(zero_step_result *out, void *stream) const {
   ZERO_TRY(parts_.guard.check_call("zero_optimizer_result", CallGuard::Phase::running, CallGuard::Phase::reduced));
   ZERO_TRY(parts_.memory.check_not_captured("zero_optimizer_result", stream));
-  if (parts_.settings.on_device) ZERO_TRY(parts_.memory.device->follow(stream));
+  if (parts_.settings.on_device) ZERO_TRY(parts_.memory.device->wait_for(stream));
   return parts_.guard.lasting(write_result(out));
 }
 
@@ -131,10 +131,10 @@ Status Steps::refresh(void *stream) {
   ZERO_TRY(parts_.guard.check_call("zero_optimizer_refresh", CallGuard::Phase::running, CallGuard::Phase::running));
   ZERO_TRY(parts_.memory.check_not_captured("zero_optimizer_refresh", stream));
   if (!parts_.settings.on_device) return {};
-  ZERO_TRY(parts_.memory.device->follow(stream));
+  ZERO_TRY(parts_.memory.device->wait_for(stream));
   ZERO_TRY(parts_.guard.lasting(parts_.tell_run()));
   parts_.memory.device_kernels->refresh(parts_.updates.all_jobs());
-  ZERO_TRY(parts_.memory.device->lead(stream));
+  ZERO_TRY(parts_.memory.device->signal(stream));
   return parts_.guard.lasting(parts_.memory.kernels.status());
 }
 
@@ -145,9 +145,9 @@ Status Steps::loss_scale_address(void *stream, void **out) {
     *out = parts_.run.loss_scale();
     return {};
   }
-  ZERO_TRY(parts_.memory.device->follow(stream));
+  ZERO_TRY(parts_.memory.device->wait_for(stream));
   ZERO_TRY(parts_.guard.lasting(parts_.tell_run()));
-  ZERO_TRY(parts_.memory.device->lead(stream));
+  ZERO_TRY(parts_.memory.device->signal(stream));
   ZERO_TRY(parts_.guard.lasting(parts_.memory.kernels.status()));
   *out = parts_.run.loss_scale();
   return {};
@@ -167,7 +167,7 @@ Task Steps::update() {
   if (parts_.gate != nullptr) ZERO_CO_AWAIT(parts_.await_readers());
   const Stopwatch stopwatch(times_.apply_ns, parts_.trace, "apply");
   const StepScalars scalars{parts_.run.known().applied_count + 1, static_cast<float>(parts_.run.known().grad_factor),
-                            vote_.ballot().filled(), parts_.paths.fuses(), parts_.paths.writes()};
+                            vote_.step_flags().filled(), parts_.paths.fuses(), parts_.paths.writes()};
   ZERO_CO_TRY(parts_.guard.begin_change(parts_.paths.writes() || parts_.one_copy()));
   const Status updated = co_await parts_.updates.run(*parts_.groups.gather(), scalars);
   if (!updated.ok()) parts_.guard.lose(updated);  // whatever its code: a part may have been updated
@@ -204,7 +204,7 @@ Task Steps::gather() {
   ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_gather", CallGuard::Phase::reduced, CallGuard::Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, parts_.trace, "gather");
   if (!parts_.step.skips || parts_.replica_run.syncs) parts_.guard.changes_in(CallGuard::kStep);
-  if (!parts_.step.skips && parts_.settings.algorithm == nullptr) parts_.state.coded_params.encode_masters(parts_.paths.device_decides());
+  if (!parts_.step.skips && parts_.settings.algorithm == nullptr) parts_.state.quantized_params.encode_masters(parts_.paths.device_decides());
   if (parts_.replica_run.syncs) ZERO_CO_AWAIT(sync_replicas());
   if (!parts_.step.skips && parts_.paths.writes()) {
     ZERO_CO_AWAIT(barrier(*parts_.groups.gather()));
@@ -213,12 +213,12 @@ Task Steps::gather() {
     ZERO_CO_AWAIT(parts_.gathers.gather_updated(parts_.acquired_count == 0, in_full));
   }
   const bool counts = parts_.step.applied || parts_.settings.algorithm == nullptr;
-  if (counts && !parts_.step.skips) parts_.state.update_counts.count(vote_.ballot().filled());
+  if (counts && !parts_.step.skips) parts_.state.update_counts.count(vote_.step_flags().filled());
   if (parts_.paths.device_decides()) {
     parts_.run.end_on_device(counts);
     ZERO_CO_TRY(forget_masters_after_device());
   } else if (!parts_.step.skips && counts) {
-    parts_.first_values.forget_updated_masters(vote_.ballot().filled());
+    parts_.first_values.forget_updated_masters(vote_.step_flags().filled());
     parts_.run.count();
   }
   parts_.gathers.end_step();
@@ -227,11 +227,11 @@ Task Steps::gather() {
   co_return parts_.memory.kernels.status();
 }
 
-/// Only where masters were written is the device's verdict waited for.
+/// Only where masters were written is the device's decision waited for.
 Status Steps::forget_masters_after_device() {
   if (!parts_.first_values.has_written_masters() || parts_.run.captured()) return {};
   ZERO_TRY(parts_.run.learn());
-  if (parts_.run.known().skips == 0) parts_.first_values.forget_updated_masters(vote_.ballot().filled());
+  if (parts_.run.known().skips == 0) parts_.first_values.forget_updated_masters(vote_.step_flags().filled());
   return {};
 }
 

@@ -3,7 +3,7 @@
 
 #include "core/task.h"
 #include "engine/optimizer/parts.h"
-#include "engine/optimizer/step_vote.h"
+#include "engine/optimizer/step_flags_exchange.h"
 #include "engine/stats/results.h"
 
 #include <zero/optimizer.h>
@@ -15,7 +15,7 @@ namespace zero {
 
 class Steps {
  public:
-  Steps(OptimizerParts &parts, StepVote &vote) : parts_(parts), vote_(vote) {}
+  Steps(OptimizerParts &parts, StepFlagsExchange &vote) : parts_(parts), vote_(vote) {}
 
   /// @name Bodies of tasks. `out` may be nullptr; its struct_size is the caller's.
   /// @{
@@ -59,7 +59,7 @@ class Steps {
   /// @}
 
   OptimizerParts &parts_;
-  StepVote &vote_;
+  StepFlagsExchange &vote_;
   Times times_;
 };
 

@@ -11,7 +11,7 @@ namespace zero {
 Task StateAccess::verify(zero_verify_result *out, void *stream) {
   ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_verify", CallGuard::Phase::running, CallGuard::Phase::running));
   ZERO_CO_TRY(parts_.memory.check_not_captured("zero_optimizer_verify", stream));
-  if (parts_.settings.on_device) ZERO_CO_TRY(parts_.memory.device->follow(stream));
+  if (parts_.settings.on_device) ZERO_CO_TRY(parts_.memory.device->wait_for(stream));
   bool edited = false;
   ZERO_CO_AWAIT(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,
@@ -47,7 +47,7 @@ Task StateAccess::any_edited(bool *out) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::exchange;
   fingerprint.count = 1;
-  ZERO_CO_AWAIT(tell_all(*parts_.groups.gather(), fingerprint, {&mine, 1}, all));
+  ZERO_CO_AWAIT(all_gather_words(*parts_.groups.gather(), fingerprint, {&mine, 1}, all));
   *out = std::any_of(all.begin(), all.end(), [](int64_t word) { return word != 0; });
   co_return Status();
 }

@@ -62,7 +62,7 @@ Task FirstValues::take_over(int32_t source) {
       break;
     default:
       for (int64_t id = 0; id < params_.size(); ++id) follow_master(id);
-      ZERO_CO_AWAIT(gathers_.gather(ParamGathers::Buckets::all));
+      ZERO_CO_AWAIT(gathers_.gather(ParamGatherer::Buckets::all));
       break;
   }
   for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
@@ -82,7 +82,7 @@ void FirstValues::forget_edits() {
 
 /// Masters and averages have their own values, which a later begin leaves as they are.
 Task FirstValues::take_loaded() {
-  ZERO_CO_AWAIT(gathers_.gather(ParamGathers::Buckets::all));
+  ZERO_CO_AWAIT(gathers_.gather(ParamGatherer::Buckets::all));
   average_written_.assign(average_written_.size(), true);
   forget_edits();
   co_return kernels_.status();
@@ -104,7 +104,7 @@ Task FirstValues::take_replicas() {
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (tensors_.buffered(id)) keep_copy(id);
   }
-  co_return co_await gathers_.gather(ParamGathers::Buckets::coded);
+  co_return co_await gathers_.gather(ParamGatherer::Buckets::coded);
 }
 
 /// A tensor that this rank never acquired keeps what its shard holds. Masters of codes are the values as they were written.
@@ -120,7 +120,7 @@ void FirstValues::keep_copy(int64_t id) {
     return;
   }
   const Slot *master = nullptr;
-  coded_params_.encode(id, range, values, dtype);
+  quantized_params_.encode(id, range, values, dtype);
   if (tensors_.find(ZERO_SLOT_MASTER, id, &master))
     kernels_.convert(tensors_.at(*master, id, range.begin), DType::f32, values, dtype, range.count());
 }
@@ -198,7 +198,7 @@ Task FirstValues::take_root() {
     }
   }
   if (tensors_.any_buffered()) ZERO_CO_AWAIT(take_copies_of_root());
-  co_return co_await gathers_.gather(ParamGathers::Buckets::coded);
+  co_return co_await gathers_.gather(ParamGatherer::Buckets::coded);
 }
 
 /// Rank 0 sends every owner its cut of each tensor that it wrote.
@@ -243,7 +243,7 @@ void FirstValues::follow_master(int64_t id) {
   const Slot &master = *tensors_.memory().find(ZERO_SLOT_MASTER);
   const Range range = tensors_.updated(id);
   if (range.empty() || tensors_.place(master, id).dtype != DType::f32) return;
-  if (tensors_.coded(id)) return coded_params_.agree(id, range, Lead::masters);
+  if (tensors_.coded(id)) return quantized_params_.agree(id, range, Lead::masters);
   kernels_.convert(tensors_.at(param_slot(), id, range.begin), params_[id].dtype, tensors_.at(master, id, range.begin), DType::f32,
                    range.count());
 }
@@ -259,7 +259,7 @@ void FirstValues::follow_param(int64_t id) {
   float *masters = nullptr;
   if (tensors_.find(ZERO_SLOT_MASTER, id, &slot) && tensors_.place(*slot, id).dtype == DType::f32)
     masters = reinterpret_cast<float *>(tensors_.at(*slot, id, range.begin));
-  if (masters != nullptr && tensors_.coded(id)) coded_params_.agree(id, range, Lead::codes);
+  if (masters != nullptr && tensors_.coded(id)) quantized_params_.agree(id, range, Lead::codes);
   if (masters != nullptr && !tensors_.coded(id)) kernels_.follow(masters, param, dtype, range.count());
   const bool begins_average = !stepped_ && !average_written_[static_cast<size_t>(id)] && tensors_.find(ZERO_SLOT_AVERAGE, id, &slot);
   if (!begins_average) return;

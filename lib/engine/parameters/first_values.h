@@ -7,8 +7,8 @@
 #include "engine/compute/step_kernels.h"
 #include "engine/layout/layout.h"
 #include "engine/layout/params.h"
-#include "engine/parameters/coded_params.h"
-#include "engine/parameters/param_gathers.h"
+#include "engine/parameters/quantized_params.h"
+#include "engine/parameters/param_gatherer.h"
 #include "engine/ranks/optimizer_groups.h"
 #include "engine/storage/tensor_slots.h"
 #include "memory/arena.h"
@@ -29,17 +29,17 @@ inline constexpr Choice kSources[] = {
 class FirstValues {
  public:
   /// What is given must outlive it.
-  FirstValues(const Params &params, const Layout &layout, const TensorSlots &tensors, const CodedParams &coded_params,
-              const Kernels &kernels, ParamGathers &gathers, const OptimizerGroups &groups)
+  FirstValues(const Params &params, const Layout &layout, const TensorSlots &tensors, const QuantizedParams &quantized_params,
+              const Kernels &kernels, ParamGatherer &gathers, const OptimizerGroups &groups)
       : params_(params),
         layout_(layout),
         tensors_(tensors),
-        coded_params_(coded_params),
+        quantized_params_(quantized_params),
         kernels_(kernels),
         gathers_(gathers),
         groups_(groups) {}
 
-  /// Once slots have memory; `source` is that of slots. `one_copy` as in ParamGathers::open.
+  /// Once slots have memory; `source` is that of slots. `one_copy` as in ParamGatherer::open.
   void open(const MemorySource &source, bool one_copy);
   void release() { copies_.clear(); }
 
@@ -63,7 +63,7 @@ class FirstValues {
   bool edited_by_range() const { return range_edited_; }
   bool wrote_master(int64_t id) const { return master_written_[static_cast<size_t>(id)]; }
   bool has_written_masters() const;
-  /// Parameters that a step updated are their masters' roundings. `filled` as in Ballot.
+  /// Parameters that a step updated are their masters' roundings. `filled` as in StepFlags.
   void forget_updated_masters(std::span<const int64_t> filled);
   /// @}
 
@@ -87,9 +87,9 @@ class FirstValues {
   const Params &params_;
   const Layout &layout_;
   const TensorSlots &tensors_;
-  const CodedParams &coded_params_;
+  const QuantizedParams &quantized_params_;
   const Kernels &kernels_;
-  ParamGathers &gathers_;
+  ParamGatherer &gathers_;
   const OptimizerGroups &groups_;
   MemorySource source_{};
   bool one_copy_ = false;

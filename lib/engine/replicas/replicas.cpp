@@ -136,7 +136,7 @@ Task Replicas::bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::Exa
   if (!layout_.format_in(plan().bucket(bucket)).coded()) co_return Status();
   for (const int64_t id : plan().bucket(bucket).params) {
     const Range range = tensors_.updated(id);
-    if (!range.empty()) coded_params_.agree(id, range, Lead::masters);
+    if (!range.empty()) quantized_params_.agree(id, range, Lead::masters);
   }
   co_return Status();
 }

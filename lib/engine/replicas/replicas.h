@@ -9,7 +9,7 @@
 #include "engine/config/settings.h"
 #include "engine/layout/layout.h"
 #include "engine/layout/params.h"
-#include "engine/parameters/coded_params.h"
+#include "engine/parameters/quantized_params.h"
 #include "engine/storage/tensor_slots.h"
 #include "group/group.h"
 #include "kernels/exact_sum.h"
@@ -32,12 +32,12 @@ class Replicas {
   };
 
   /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
-  Replicas(const Params &params, const Layout &layout, const TensorSlots &tensors, const CodedParams &coded_params, const Kernels &kernels,
+  Replicas(const Params &params, const Layout &layout, const TensorSlots &tensors, const QuantizedParams &quantized_params, const Kernels &kernels,
            const Settings &settings, bool all)
       : params_(params),
         layout_(layout),
         tensors_(tensors),
-        coded_params_(coded_params),
+        quantized_params_(quantized_params),
         kernels_(kernels),
         settings_(settings.replicas),
         all_(all),
@@ -114,7 +114,7 @@ class Replicas {
   const Params &params_;
   const Layout &layout_;
   const TensorSlots &tensors_;
-  const CodedParams &coded_params_;
+  const QuantizedParams &quantized_params_;
   const Kernels &kernels_;
   const ReplicaSettings &settings_;
   const bool all_;

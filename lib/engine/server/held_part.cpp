@@ -30,8 +30,8 @@ Status HeldPart::allocate(Range range) {
   return Arena::create_private(source, ZERO_MEMORY_STATE, arrays * Arena::view_nbytes(nbytes), &states_);
 }
 
-kernels::Piece HeldPart::piece() const {
-  kernels::Piece piece;
+kernels::UpdateSegment HeldPart::piece() const {
+  kernels::UpdateSegment piece;
   piece.param.data = params_.data();
   piece.grad.data = pushed_.data();
   for (int state = 0; state < state_count_; ++state) {

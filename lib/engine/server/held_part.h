@@ -28,7 +28,7 @@ class HeldPart {
   void apply();
 
  private:
-  kernels::Piece piece() const;
+  kernels::UpdateSegment piece() const;
   kernels::UpdateScalars scalars() const;
 
   const ServerSettings &settings_;

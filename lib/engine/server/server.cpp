@@ -1,7 +1,7 @@
 /// @file Phases and roles of a server object.
 #include "engine/server/server.h"
 
-#include "engine/optimizer/sealed_text.h"
+#include "engine/optimizer/config_digest.h"
 #include "group/collectives/agreement.h"
 
 #include <utility>

@@ -159,7 +159,7 @@ Task Serving::serve_pull(const ServerLink &link) {
   co_return Status();
 }
 
-/// Once half of the worker's patience is gone, and again when it waits for another: most waits are shorter and need no word.
+/// Once half of the worker's timer is gone, and again when it waits for another: most waits are shorter and need no word.
 bool Serving::owes_word(int64_t worker) const {
   if (!order_.waits(worker)) return false;
   const Seat &each = seat(worker);

@@ -47,7 +47,7 @@ class Serving {
   class Arrivals;
   class Silence;
 
-  /// Workers that wait meanwhile have more patience than a transfer with one that has stopped.
+  /// Workers that wait meanwhile have more timer than a transfer with one that has stopped.
   int64_t transfer_ms() const { return std::max<int64_t>(1, deadline_ms_ / 2); }
   /// A lost worker is the end of a run whose order needs it.
   bool needs_all() const { return settings_.round_robin || order_.follows(); }

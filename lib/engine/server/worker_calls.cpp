@@ -1,7 +1,7 @@
 /// @file A worker's side of the calls.
 #include "engine/server/worker_calls.h"
 
-#include "group/patience.h"
+#include "group/deadline_timer.h"
 
 namespace zero {
 namespace {
@@ -45,10 +45,10 @@ Task WorkerCalls::over_link(const ServerLink &link, Range part, const Call &call
 
 /// Until the server says go. All waits together last no longer than the deadline.
 Task WorkerCalls::await_turn(const ServerLink &link, const Call &call, Status *out_blame) const {
-  const Patience patience(call.request.deadline_ms);
+  const DeadlineTimer timer(call.request.deadline_ms);
   ServerReply reply;
   for (;;) {
-    link.group->set_deadline_ms(patience.left_ms());
+    link.group->set_deadline_ms(timer.left_ms());
     ZERO_CO_AWAIT(link.recv(&reply));
     if (reply.goes != 0) break;
     *out_blame = Status::error(ZERO_E_TIMEOUT, "rank %lld, which has made %lld pushes; this rank has made %lld and may be %lld ahead",

@@ -21,7 +21,7 @@ Task tell_ranges(Group &group, const CutWhole &whole, Range mine, std::vector<Ra
   fingerprint.kind = OperationKind::exchange;
   fingerprint.dtype = static_cast<int32_t>(whole.dtype);
   fingerprint.detail = whole.detail;
-  ZERO_CO_AWAIT(tell_all(group, fingerprint, words, all));
+  ZERO_CO_AWAIT(all_gather_words(group, fingerprint, words, all));
   for (size_t i = 0; i < all.size(); i += 2) out->push_back({all[i], all[i + 1]});
   co_return Status();
 }

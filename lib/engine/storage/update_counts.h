@@ -31,7 +31,7 @@ class UpdateCounts {
   bool untold() const { return set_to_.has_value(); }
   void tell();
 
-  /// Adds 1 for each tensor that the step has updated; `filled` as in Ballot. A device adds nothing
+  /// Adds 1 for each tensor that the step has updated; `filled` as in StepFlags. A device adds nothing
   /// if it skips the step.
   void count(std::span<const int64_t> filled) const;
 

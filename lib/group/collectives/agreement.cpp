@@ -36,20 +36,20 @@ Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> 
 
 }  // namespace
 
-Task tell_all(Group &group, Fingerprint fingerprint, std::span<const int64_t> mine, std::span<int64_t> all) {
+Task all_gather_words(Group &group, Fingerprint fingerprint, std::span<const int64_t> mine, std::span<int64_t> all) {
   return group.collective(fingerprint, tell_round(group, mine, all));
 }
 
-Task tell_word(Group &group, SealRound round, int64_t mine, std::span<int64_t> all) {
+Task all_gather_word(Group &group, SealRound round, int64_t mine, std::span<int64_t> all) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::seal;
   fingerprint.detail = static_cast<uint64_t>(round);
-  co_return co_await tell_all(group, fingerprint, {&mine, 1}, all);
+  co_return co_await all_gather_words(group, fingerprint, {&mine, 1}, all);
 }
 
 Task agree_on(Group &group, Status mine, const char *what) {
   std::vector<int64_t, CachedAllocator<int64_t>> codes(static_cast<size_t>(group.size()));
-  ZERO_CO_AWAIT(tell_word(group, SealRound::agreement, mine.code(), codes));
+  ZERO_CO_AWAIT(all_gather_word(group, SealRound::agreement, mine.code(), codes));
   if (!mine.ok()) co_return mine;
   const auto failed = std::find_if(codes.begin(), codes.end(), [](int64_t other) { return other != ZERO_OK; });
   ZERO_CO_CHECK(failed == codes.end(), ZERO_E_PEER_FAILED, "rank %lld failed in %s: %s", group.transport().name_of(failed - codes.begin()),

@@ -116,7 +116,7 @@ Task balance(Group &group, Measured mine, int64_t total, int64_t unit, int64_t *
   fingerprint.detail = hash_of(cut, sizeof cut);
   const int64_t words[] = {mine.items, mine.ns};
   std::vector<int64_t> all(std::size(words) * static_cast<size_t>(group.size()));
-  ZERO_CO_AWAIT(tell_all(group, fingerprint, words, all));
+  ZERO_CO_AWAIT(all_gather_words(group, fingerprint, words, all));
   std::vector<Measured> measured;
   for (size_t i = 0; i < all.size(); i += std::size(words)) measured.push_back({all[i], all[i + 1]});
   *out = balanced_shares(measured, total, unit)[static_cast<size_t>(group.rank())];

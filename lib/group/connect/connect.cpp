@@ -74,7 +74,7 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   co_return Status();
 }
 
-/// What a local transport failed in is the far one's failure too. Without memory its peers may hear nothing of it.
+/// What a local transport failed in is the far one's failure too. Without memory its peers may receive nothing of it.
 void pass_failure(Transport &local, Transport &far) noexcept {
   try {
     if (const Status failure = local.health(); !failure.ok()) far.poison(failure);

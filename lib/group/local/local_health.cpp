@@ -15,7 +15,7 @@ void fence([[maybe_unused]] std::memory_order order) {
 #endif
 }
 
-std::string text_of(const Standing::View &view) { return operation_text(view.sequence, view.kind, view.caller); }
+std::string text_of(const PeerProgress::View &view) { return operation_text(view.sequence, view.kind, view.caller); }
 
 }  // namespace
 
@@ -32,9 +32,9 @@ void PoisonRecord::write(const Status &cause) {
 }
 
 Status PoisonRecord::read() const {
-  const Deadline patience = Deadline::after_ms(kMostWaitMs);
+  const Deadline wait = Deadline::after_ms(kMostWaitMs);
   for (Backoff backoff; state_.load(std::memory_order_acquire) != kWritten; backoff.pause()) {
-    ZERO_CHECK(!patience.passed(), ZERO_E_PEER_FAILED, "the group has failed, and the rank that found out had not said why after %lld ms",
+    ZERO_CHECK(!wait.passed(), ZERO_E_PEER_FAILED, "the group has failed, and the rank that found out had not said why after %lld ms",
                lld(kMostWaitMs));
   }
   return Status::error(code_, "%s", text_);
@@ -62,13 +62,13 @@ Status LocalTransport::fail_for(const Status *cause) {
   const std::lock_guard lock(failure_mutex_);
   if (failed_.load(std::memory_order_relaxed)) return failure_;
   failure_ = cause != nullptr ? *cause : own().header().poison.read();
-  tell_all(failure_);
+  send_to_all(failure_);
   failed_.store(true, std::memory_order_release);
   ring_all();
   return failure_;
 }
 
-void LocalTransport::tell_all(const Status &failure) {
+void LocalTransport::send_to_all(const Status &failure) {
   for (const Segment &segment : *segments_) {
     if (segment.mapping() != nullptr) segment.header().poison.write(failure);
   }
@@ -130,21 +130,21 @@ SegmentHeader &LocalTransport::root_header(int64_t peer) const {
   return (*root_segments_)[static_cast<size_t>(root_ranks_[static_cast<size_t>(peer)])].header();
 }
 
-void LocalTransport::stand(const Fingerprint *fingerprint) {
+void LocalTransport::publish(const Fingerprint *fingerprint) {
   SegmentHeader &root = root_header(rank_);
   if (fingerprint != nullptr) {
-    own().header().standing.enter(*fingerprint);
+    own().header().progress.enter(*fingerprint);
     root.elsewhere_group.store(identity_, std::memory_order_release);
     root.elsewhere.enter(*fingerprint);
     return;
   }
-  own().header().standing.leave();
+  own().header().progress.leave();
   if (root.elsewhere_group.load(std::memory_order_relaxed) == identity_) root.elsewhere.leave();
 }
 
 /// In another group of the same ranks it is told where no collective is.
-void LocalTransport::stand_in_message(const Fingerprint &fingerprint, bool ends) {
-  const auto is_it = [&](const Standing::View &view) {
+void LocalTransport::publish_message(const Fingerprint &fingerprint, bool ends) {
+  const auto is_it = [&](const PeerProgress::View &view) {
     return view.inside && view.sequence == fingerprint.sequence && view.kind == fingerprint.kind;
   };
   SegmentHeader &header = own().header();
@@ -169,7 +169,7 @@ bool LocalTransport::awaits(int64_t peer) const {
 
 /// A process that was stopped, or has ended, waits for nothing.
 bool LocalTransport::waits_in(int64_t peer, const Fingerprint &mine) const {
-  const Standing::View here = segment(peer).header().standing.view();
+  const PeerProgress::View here = segment(peer).header().progress.view();
   const bool same = here.inside && here.sequence == mine.sequence && here.kind == mine.kind && here.caller == mine.caller;
   return same && process_state(processes_.process(peer)) == ProcessState::running;
 }
@@ -184,7 +184,7 @@ std::string LocalTransport::standings_of(const Fingerprint &mine, bool in_same_c
     if (in_same_call != (!message && waits_in(peer, mine))) continue;
     if (++named > kMaxNamed) continue;
     if (!text.empty()) text += "; ";
-    text += standing_of(peer);
+    text += progress_of(peer);
   }
   if (named > kMaxNamed) text += "; and " + std::to_string(named - kMaxNamed) + " more ranks";
   return text;
@@ -192,27 +192,27 @@ std::string LocalTransport::standings_of(const Fingerprint &mine, bool in_same_c
 
 std::string LocalTransport::suspicions(const Fingerprint &mine) { return standings_of(mine, false); }
 
-std::string LocalTransport::standings(const Fingerprint &mine) {
+std::string LocalTransport::progress_report(const Fingerprint &mine) {
   std::string text = suspicions(mine);
   if (text.empty()) text = standings_of(mine, true);
   return text.empty() ? "every rank has arrived" : text;
 }
 
-std::string LocalTransport::standing_of(int64_t peer) const {
+std::string LocalTransport::progress_of(int64_t peer) const {
   const SegmentHeader &header = segment(peer).header();
   const int64_t process = processes_.process(peer);
   const ProcessState state = process_state(process);
   std::string text = "rank " + std::to_string(name_of(peer)) + " (process " + std::to_string(process);
   text += state == ProcessState::stopped ? ", stopped) " : state == ProcessState::ended ? ", ended) " : ") ";
-  const Standing::View here = header.standing.view();
+  const PeerProgress::View here = header.progress.view();
   if (here.inside) return text + "is in " + text_of(here);
-  if (const Standing::View message = header.message.view(); message.inside) {
+  if (const PeerProgress::View message = header.message.view(); message.inside) {
     const char *way = message.kind == OperationKind::send ? " to rank " : " from rank ";
     return text + "has " + text_of(message) + way + std::to_string(header.message_peer.load(std::memory_order_relaxed)) + " under way";
   }
   const SegmentHeader &root = root_header(peer);
   const uint64_t group = root.elsewhere_group.load(std::memory_order_acquire);
-  const Standing::View elsewhere = root.elsewhere.view();
+  const PeerProgress::View elsewhere = root.elsewhere.view();
   if (elsewhere.inside && group != identity_) {
     char name[32];
     std::snprintf(name, sizeof name, "%08llx", static_cast<unsigned long long>(group >> 32));

@@ -47,7 +47,7 @@ class PoisonRecord {
 };
 
 /// The operation a rank is in, or was last in. One word, so that it is never torn.
-class Standing {
+class PeerProgress {
  public:
   struct View {
     uint64_t sequence = 0;
@@ -114,10 +114,10 @@ struct SegmentHeader {
   std::atomic<uint32_t> news;                        ///< counts what the owner is to look at all peers for
   std::atomic<uint64_t> cores_key;                   ///< which the owner may use: usable_cores_key()
   Bringing bringing;
-  alignas(kCacheLine) Standing standing;             ///< in this group; apart from what peers look at while they wait
+  alignas(kCacheLine) PeerProgress progress;             ///< in this group; apart from what peers look at while they wait
   std::atomic<uint64_t> elsewhere_group;             ///< in any group that descends from this one: its identity,
-  Standing elsewhere;                                ///< and what the owner did there last
-  Standing message;                                  ///< that the owner waits for, the last of several,
+  PeerProgress elsewhere;                                ///< and what the owner did there last
+  PeerProgress message;                                  ///< that the owner waits for, the last of several,
   std::atomic<int64_t> message_peer;                 ///< and the rank it comes from or goes to, as texts name it
   alignas(kCacheLine) PoisonRecord poison;
   alignas(kCacheLine) std::atomic<uint64_t> entries;  ///< times that peers have entered the owner's shared memory, to write there

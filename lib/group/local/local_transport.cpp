@@ -21,7 +21,7 @@ int32_t looks_per_poll(int64_t ranks) {
   return ranks <= online_cores() ? kLooks : 1;
 }
 
-/// As many hear of every message; more than that of those that they await.
+/// As many receive of every message; more than that of those that they await.
 constexpr int64_t kFew = 8;
 /// Polls in which a rank that awaits one of many peers looks for all of them: one may have called something else, or have gone.
 constexpr int32_t kPollsPerLook = 8;
@@ -40,9 +40,9 @@ LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
 
 LocalTransport::~LocalTransport() {
   if (own().mapping() == nullptr) return;
-  // Peers that have not been told yet hear why before they see that this rank has left.
+  // Peers that have not been told yet receive why before they see that this rank has left.
   try {
-    if (const Status failure = health(); !failure.ok()) tell_all(failure);
+    if (const Status failure = health(); !failure.ok()) send_to_all(failure);
   } catch (const std::bad_alloc &) {
     // They see that it has left.
   }
@@ -115,7 +115,7 @@ bool LocalTransport::travels_in_message(const Offer &offer) const {
   return offer.nbytes <= Message::kSmallBytes && offer.rest_nbytes == 0 && copier_ == nullptr;
 }
 
-/// What lies in an arena is read there, and then peers must be waited for. A copy of a little costs less than to hear from them, but for
+/// What lies in an arena is read there, and then peers must be waited for. A copy of a little costs less than to receive from them, but for
 /// memory that the host cannot read.
 bool LocalTransport::pays_to_stage(const Piece &piece) const {
   constexpr int64_t kLittleNbytes = 1024;

@@ -59,9 +59,9 @@ class LocalTransport final : public Transport {
   Status watch() override;
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override { static_cast<void>(fail(cause)); }
-  void stand(const Fingerprint *fingerprint) override;
-  void stand_in_message(const Fingerprint &fingerprint, bool ends) override;
-  std::string standings(const Fingerprint &mine) override;
+  void publish(const Fingerprint *fingerprint) override;
+  void publish_message(const Fingerprint &fingerprint, bool ends) override;
+  std::string progress_report(const Fingerprint &mine) override;
   std::string suspicions(const Fingerprint &mine) override;
   Doorbell *doorbell() override { return &own().header().bell; }
 
@@ -148,7 +148,7 @@ class LocalTransport final : public Transport {
   bool may_have_read_torn() const;
   Status fail(const Status &cause);
   Status fail_for(const Status *cause);
-  void tell_all(const Status &failure);
+  void send_to_all(const Status &failure);
   Status check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing);
   Status check_present(int64_t peer, const Fingerprint *doing);
   SegmentHeader &root_header(int64_t peer) const;
@@ -156,7 +156,7 @@ class LocalTransport final : public Transport {
   bool waits_in(int64_t peer, const Fingerprint &mine) const;
   /// Of the ranks that `mine` waits for, those in the same call or the others.
   std::string standings_of(const Fingerprint &mine, bool in_same_call) const;
-  std::string standing_of(int64_t peer) const;
+  std::string progress_of(int64_t peer) const;
   void ring_all();
   void ring_for(int64_t peer);
   bool is_awaited_by(int64_t peer) const;

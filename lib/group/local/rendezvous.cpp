@@ -1,8 +1,8 @@
-/// @file A rank's way through a meeting: lead it when the name is free, otherwise join; start again when the hub is gone.
+/// @file A rank's way through a meeting: lead it when the name is free, otherwise join; start again when the root is gone.
 #include "group/local/rendezvous.h"
 
 #include "core/descriptor_room.h"
-#include "group/local/rendezvous_hub.h"
+#include "group/local/rendezvous_root.h"
 
 #include <unistd.h>
 
@@ -14,8 +14,8 @@
 namespace zero {
 namespace {
 
-/// How long a guest waits for who knows more: after the deadline for the hub's word about it, after the hub's end for the watch's.
-constexpr int64_t kVerdictMs = 200;
+/// How long a client waits for who knows more: after the deadline for the root's word about it, after the root's end for the watch's.
+constexpr int64_t kDecisionMs = 200;
 
 /// Ready at a later look: lets others run in between, and lets this thread sleep when it has tried often.
 class Pause final : public Waitable {
@@ -35,19 +35,19 @@ class Pause final : public Waitable {
   bool looked_ = false;
 };
 
-Status timed_out(const MeetingTerms &terms, int64_t hub_process) {
+Status timed_out(const MeetingTerms &terms, int64_t root_process) {
   std::string knows = "no rank answered";
   if (terms.names.empty()) knows += " (a process forked while ranks met keeps the name taken; another name is free)";
-  if (hub_process != 0) knows = "the meeting led by process " + std::to_string(hub_process) + " was not complete";
+  if (root_process != 0) knows = "the meeting led by process " + std::to_string(root_process) + " was not complete";
   return Status::error(terms.late_code(), "rank %lld, one of %lld, waited %lld ms to meet the others %s: %s%s", terms.name_of(terms.rank),
                        lld(terms.size), lld(terms.deadline_ms), terms.purpose().c_str(), knows.c_str(), terms.advice());
 }
 
 /// A rank that has joined a meeting and waits for its table.
-class Guest final : public Waitable {
+class Client final : public Waitable {
  public:
-  /// All but the socket must outlive the guest.
-  Guest(OwnedFd socket, const MeetingTerms &terms, const Joiner &mine, std::vector<Joiner> *table)
+  /// All but the socket must outlive the client.
+  Client(OwnedFd socket, const MeetingTerms &terms, const Joiner &mine, std::vector<Joiner> *table)
       : socket_(std::move(socket)), terms_(terms), mine_(mine), table_(table), identity_(identify(socket_.get())) {
     table_->clear();
     table_->resize(static_cast<size_t>(terms.size));
@@ -74,12 +74,12 @@ class Guest final : public Waitable {
       }
       if (*out_ready) return {};
     }
-    // What the hub said comes first: it knows more. So it is given a moment after the deadline, which is its own as well.
+    // What the root said comes first: it knows more. So it is given a moment after the deadline, which is its own as well.
     if (terms_.watch) ZERO_TRY(terms_.watch());
     if (!ended_ && !terms_.deadline.passed()) return {};
     // A process's sockets close before others can see that it has ended: the watch, which can name its rank, is given a moment, too.
-    if (!verdict_) verdict_ = Deadline::after_ms(ended_ && !terms_.watch ? 0 : kVerdictMs);
-    if (!verdict_->passed()) return {};
+    if (!decision_) decision_ = Deadline::after_ms(ended_ && !terms_.watch ? 0 : kDecisionMs);
+    if (!decision_->passed()) return {};
     return ended_ ? abandoned() : timed_out(terms_, identity_.process);
   }
 
@@ -94,7 +94,7 @@ class Guest final : public Waitable {
     hello.size = terms_.size;
     hello.process = mine_.process;
     hello.agree = terms_.agree;
-    // A hub that is gone already is noticed by the first look at the socket.
+    // A root that is gone already is noticed by the first look at the socket.
     std::shared_ptr<const Mapping> held;
     const bool stays = terms_.lend != nullptr && identity_.process == mine_.process;
     const int fd = stays ? -1 : terms_.descriptor_of(mine_, &held);
@@ -137,18 +137,18 @@ class Guest final : public Waitable {
   PeerIdentity identity_;
   int64_t entries_ = 0;
   bool said_hello_ = false;
-  bool ended_ = false;  ///< the hub's socket
-  std::optional<Deadline> verdict_;
+  bool ended_ = false;  ///< the root's socket
+  std::optional<Deadline> decision_;
 };
 
 }  // namespace
 
-/// It never leads: that takes descriptors, of which it may have one. Whoever leads tells those who have come; others come to another hub.
+/// It never leads: that takes descriptors, of which it may have one. Whoever leads tells those who have come; others come to another root.
 Task call_off(MeetingTerms terms, Status cause) {
   constexpr int64_t kMomentMs = 1000;
   terms.deadline = Deadline::after_ms(std::min(kMomentMs, terms.deadline.left_ms()));
   for (int64_t tries = 0; !terms.deadline.passed(); ++tries) {
-    const OwnedFd socket = connect_to_hub(terms.name);
+    const OwnedFd socket = connect_to_root(terms.name);
     if (socket.valid() && identify(socket.get()).user == ::geteuid()) {
       refuse(cause, socket.get(), terms.rank, terms.size);
       if (terms.size == 2) break;
@@ -173,8 +173,8 @@ Task give_up(MeetingTerms terms, Joiner mine, Status cause) {
 }
 
 Task lead(OwnedFd listener, const MeetingTerms &terms, Joiner *mine, std::vector<Joiner> *out) {
-  Hub hub(std::move(listener), terms, mine, out);
-  co_return co_await hub;
+  RendezvousRoot root(std::move(listener), terms, mine, out);
+  co_return co_await root;
 }
 
 }  // namespace
@@ -189,7 +189,7 @@ Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out) {
     OwnedFd socket;
     Role role = Role::again;
     Status entered = enter_meeting(terms.name, &socket, &role);
-    if (role == Role::hub) {
+    if (role == Role::root) {
       Task leading = lead(std::move(socket), terms, &mine, out);
       entered = co_await leading;
       if (entered.code() != ZERO_E_SYSTEM) co_return entered;
@@ -198,11 +198,11 @@ Task rendezvous(MeetingTerms terms, Joiner mine, std::vector<Joiner> *out) {
       Task giving_up = give_up(std::move(terms), std::move(mine), std::move(entered));
       co_return co_await giving_up;
     }
-    if (role == Role::guest) {
+    if (role == Role::client) {
       std::vector<Joiner> table;
-      Guest guest(std::move(socket), terms, mine, &table);
-      ZERO_CO_AWAIT(guest);
-      if (guest.complete()) {
+      Client client(std::move(socket), terms, mine, &table);
+      ZERO_CO_AWAIT(client);
+      if (client.complete()) {
         table[static_cast<size_t>(terms.rank)] = std::move(mine);
         *out = std::move(table);
         co_return Status();

@@ -138,20 +138,20 @@ Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_rol
   *out_role = Role::again;
   if (::bind(socket.get(), plain, length) == 0) {
     ZERO_CHECK(::listen(socket.get(), kBacklog) == 0, ZERO_E_SYSTEM, "cannot listen on a socket: %s", std::strerror(errno));
-    *out_role = Role::hub;
+    *out_role = Role::root;
   } else if (errno != EADDRINUSE) {
     return Status::error(ZERO_E_SYSTEM, "cannot bind a local socket: %s", std::strerror(errno));
   } else if (::connect(socket.get(), plain, length) == 0) {
-    *out_role = Role::guest;
+    *out_role = Role::client;
   } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {
-    // Those three pass: who held the name has gone, or has many others to hear first.
+    // Those three pass: who held the name has gone, or has many others to receive first.
     return Status::error(ZERO_E_SYSTEM, "cannot connect to the rank that leads the meeting: %s", std::strerror(errno));
   }
   if (*out_role != Role::again) *out_socket = std::move(socket);
   return {};
 }
 
-OwnedFd connect_to_hub(const std::string &name) {
+OwnedFd connect_to_root(const std::string &name) {
   OwnedFd socket = make_socket();
   sockaddr_un address;
   const socklen_t length = make_address(name, &address);

@@ -54,11 +54,11 @@ struct PeerIdentity {
 };
 PeerIdentity identify(int socket);
 
-enum class Role { hub, guest, again };
-/// Takes the place that `name` stands for: as the hub, a socket that listens; as a guest, one that is connected to the hub; again: neither
+enum class Role { root, client, again };
+/// Takes the place that `name` stands for: as the root, a socket that listens; as a client, one that is connected to the root; again: neither
 /// was possible just now.
 Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_role);
-/// A socket that is connected to the hub of a name; invalid where there is none.
-OwnedFd connect_to_hub(const std::string &name);
+/// A socket that is connected to the root of a name; invalid where there is none.
+OwnedFd connect_to_root(const std::string &name);
 
 }  // namespace zero

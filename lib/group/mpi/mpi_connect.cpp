@@ -4,7 +4,7 @@
 #include "group/launcher.h"
 #include "group/mpi/mpi_module.h"
 #include "group/mpi/mpi_transport.h"
-#include "group/own_round.h"
+#include "group/bootstrap_round.h"
 
 #include <algorithm>
 #include <cstring>
@@ -65,7 +65,7 @@ Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::barrier;
   ZERO_CO_TRY(transport.start(&fingerprint, offers, arrivals));
-  OwnRound round(transport, fingerprint, options.rendezvous_ms, ZERO_E_RENDEZVOUS);
+  BootstrapRound round(transport, fingerprint, options.rendezvous_ms, ZERO_E_RENDEZVOUS);
   ZERO_CO_AWAIT(round);
   std::vector<uint64_t> hosts(size, mine.host_id);
   Status status;
@@ -159,7 +159,7 @@ Task MpiTransport::derive_within(std::vector<int64_t> members, int64_t, int64_t 
   if (rank() != leader) arrivals[static_cast<size_t>(leader)].nbytes = sizeof number;
   const Fingerprint fingerprint{.kind = OperationKind::split};
   ZERO_CO_TRY(start(nullptr, offers, arrivals));
-  OwnRound round(*this, fingerprint, deadline_ms, ZERO_E_TIMEOUT);
+  BootstrapRound round(*this, fingerprint, deadline_ms, ZERO_E_TIMEOUT);
   ZERO_CO_AWAIT(round);
   if (rank() != leader) std::memcpy(&number, arrivals[static_cast<size_t>(leader)].data, sizeof number);
   consume();

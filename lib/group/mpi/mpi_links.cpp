@@ -42,7 +42,7 @@ void MpiLinks::tell(int64_t peer, const MpiControl &message) {
   root_->tell(members_[static_cast<size_t>(peer)], addressed);
 }
 
-void MpiLinks::tell_all(const MpiControl &message) {
+void MpiLinks::send_to_all(const MpiControl &message) {
   for (int64_t peer = 0; peer < size(); ++peer) {
     if (peer != rank_ && !has_left(peer)) tell(peer, message);
   }

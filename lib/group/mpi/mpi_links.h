@@ -27,7 +27,7 @@ class MpiLinks {
   Status test_recv(int64_t peer, MpiStream stream, MpiRequest *request, bool *out_arrived);
 
   /// To every peer that has not left.
-  void tell_all(const MpiControl &message);
+  void send_to_all(const MpiControl &message);
   void tell(int64_t peer, const MpiControl &message);
   /// Tells every peer that this rank leaves and what it can still expect.
   void tell_left();

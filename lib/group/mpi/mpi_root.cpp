@@ -1,7 +1,7 @@
 /// @file The communicator of a root, its control messages, and memory that outlives its group.
 #include "group/mpi/mpi_root.h"
 
-#include "group/answer.h"
+#include "group/peer_status.h"
 
 #include <algorithm>
 #include <cstring>
@@ -141,13 +141,13 @@ Status MpiRoot::progress() {
   if (!may_call() || !opened_) return {};
   ZERO_TRY(check_alive());
   flush();
-  ZERO_TRY(hear());
+  ZERO_TRY(receive());
   reap();
   return {};
 }
 
 /// Each message once: only a receive that has just ended without an error has brought one.
-Status MpiRoot::hear() {
+Status MpiRoot::receive() {
   while (listening_) {
     if (!inbox_request_.active) ZERO_TRY(listen());  // the last receive has failed
     ZERO_TRY(test(&inbox_request_));
@@ -180,7 +180,7 @@ void MpiRoot::reply(int64_t source, const MpiControl &query) {
   MpiControl answer;
   answer.kind = MpiControl::answer;
   answer.group = query.group;
-  answer.code = former_.count(query.group) != 0 ? Answer::gone : Answer::outside;
+  answer.code = former_.count(query.group) != 0 ? PeerStatus::gone : PeerStatus::outside;
   if (const auto member = members_.find(query.group); member != members_.end()) member->second->answer(&answer);
   tell(source, answer);
 }

@@ -28,7 +28,7 @@ struct MpiControl {
   enum Kind : int32_t { poison = 1, left = 2, query = 3, answer = 4, bye = 5 };
 
   int32_t kind = 0;
-  int32_t code = 0;  ///< poison: status; answer: Answer::Standing; bye: 1 when the sender has seen a failure
+  int32_t code = 0;  ///< poison: status; answer: PeerStatus::State; bye: 1 when the sender has seen a failure
   int64_t group = 0;
   std::array<int64_t, kMpiStreams> sent{};  ///< left: messages the receiver can still expect, counted from the first
   Fingerprint where;                        ///< answer
@@ -148,7 +148,7 @@ class MpiRoot {
   Status error(int32_t code, const char *what) const;
   Status check_alive() const;
   Status listen();
-  Status hear();
+  Status receive();
   void flush();
   void dispatch(int64_t source, const MpiControl &message);
   void reply(int64_t source, const MpiControl &query);

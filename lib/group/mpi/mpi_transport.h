@@ -2,7 +2,7 @@
 /// memory, so a group that fails can leave at once. Knows MPI only through its root.
 #pragma once
 
-#include "group/answer.h"
+#include "group/peer_status.h"
 #include "group/mpi/mpi_links.h"
 #include "group/mpi/mpi_message.h"
 #include "group/transport.h"
@@ -58,9 +58,9 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   Status watch() override;
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override;
-  void stand(const Fingerprint *fingerprint) override;
-  void stand_in_message(const Fingerprint &fingerprint, bool ends) override;
-  std::string standings(const Fingerprint &mine) override;
+  void publish(const Fingerprint *fingerprint) override;
+  void publish_message(const Fingerprint &fingerprint, bool ends) override;
+  std::string progress_report(const Fingerprint &mine) override;
   std::string suspicions(const Fingerprint &mine) override;
 
   Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
@@ -98,12 +98,12 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   std::vector<int64_t> awaited(const Fingerprint &mine) const;
   void ask(const std::vector<int64_t> &ranks);
   bool answered(int64_t peer) const { return answers_[static_cast<size_t>(peer)].kind == MpiControl::answer; }
-  Answer answer_of(int64_t peer) const;
+  PeerStatus answer_of(int64_t peer) const;
   /// Asks the ranks that `mine` waits for, and where none of them is to blame others.
   std::vector<int64_t> find_suspects(const Fingerprint &mine, std::vector<int64_t> *out_awaited);
   std::string texts_of(const std::vector<int64_t> &ranks) const;
   bool send_blocks_idle(int64_t peer) const;
-  std::string standing_of(int64_t peer) const;
+  std::string progress_of(int64_t peer) const;
   void tell_failure();
 
   mutable MpiLinks links_;

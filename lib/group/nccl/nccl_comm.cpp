@@ -190,7 +190,7 @@ Status NcclComm::begin(const void *id, int64_t rank, int64_t size) {
 Status NcclComm::move(std::span<const zero_nccl_move> moves, const NcclAreas &areas) {
   const std::lock_guard lock(mutex_);
   ZERO_CHECK(comm_ != nullptr, ZERO_E_TRANSPORT, "the communicator of NCCL has been ended");
-  ZERO_TRY(lane_->follow());
+  ZERO_TRY(lane_->wait_for_leader());
   areas_ = areas;
   occupy();
   int32_t error = 0;
@@ -220,7 +220,7 @@ void NcclComm::end(bool in_order) {
   const std::lock_guard lock(mutex_);
   if (comm_ == nullptr) return;
   ended_ = true;
-  if (!in_order) (void)lane_->follow();  // a device that has failed does nothing any more
+  if (!in_order) (void)lane_->wait_for_leader();  // a device that has failed does nothing any more
   ending_->begin(std::exchange(comm_, nullptr), in_order, state_ != State::idle, std::move(areas_));
   try {
     const SignalsBlocked blocked;

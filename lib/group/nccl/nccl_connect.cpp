@@ -2,7 +2,7 @@
 #include "core/clock.h"
 #include "group/nccl/nccl_module.h"
 #include "group/nccl/nccl_transport.h"
-#include "group/own_round.h"
+#include "group/bootstrap_round.h"
 
 #include <cstring>
 
@@ -69,7 +69,7 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::split;
   ZERO_CO_TRY(under_->start(&fingerprint, offers, arrivals));
-  OwnRound round(*under_, fingerprint, deadline_ms, late_code(parent_.get()), parent_.get());
+  BootstrapRound round(*under_, fingerprint, deadline_ms, late_code(parent_.get()), parent_.get());
   ZERO_CO_AWAIT(round);
   Status status;
   Hello first = *hello;

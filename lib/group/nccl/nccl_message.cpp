@@ -73,7 +73,7 @@ Status NcclMessage::catch_up() {
   ways_.looking_messages.fetch_add(1, std::memory_order_relaxed);
   phase_ = Phase::catching_up;
   if (lane_ == nullptr) ZERO_TRY(ways_.reducer.open_lane(&lane_));
-  ZERO_TRY(lane_->follow());
+  ZERO_TRY(lane_->wait_for_leader());
   return lane_->mark();
 }
 
@@ -214,7 +214,7 @@ Status NcclMessage::poll(bool *out_done) {
   return {};
 }
 
-std::string NcclMessage::standing() const {
+std::string NcclMessage::progress() const {
   const std::string peer = std::to_string(peer_);
   if (phase_ == Phase::catching_up) return "the stream that it was given has not come to it, although rank " + peer + " has arrived";
   if (phase_ == Phase::connecting) return "NCCL has not connected the ranks, although rank " + peer + " has arrived";

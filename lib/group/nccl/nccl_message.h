@@ -44,7 +44,7 @@ class NcclMessage {
   Status start(const Fingerprint &fingerprint, void *data, int64_t nbytes);
   Status poll(bool *out_done);
   /// What NCCL has not done yet; empty while nothing waits for it.
-  std::string standing() const;
+  std::string progress() const;
 
   /// The communicator's end, as NcclComm's. No other is made afterwards. Any thread.
   void end(bool in_order);

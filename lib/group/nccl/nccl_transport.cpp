@@ -152,15 +152,15 @@ Status NcclTransport::tell(const Fingerprint *fingerprint) {
   bool has_places = false;
   ZERO_TRY(find_places(&has_places));
   moves_rests_ = has_places && longest_on_host_ == 0 && lifted_.empty();
-  spreads_ = moves_rests_ && size() > 1 && spread().possible();
-  in_order_ = spreads_ && spread().in_order();
+  broadcasts_ = moves_rests_ && size() > 1 && broadcast().possible();
+  in_order_ = broadcasts_ && broadcast().in_order();
   for (size_t peer = 0; peer < told_.size(); ++peer) {
     Word &word = told_[peer];
     word.longest_on_host = longest_on_host_;
     word.any_on_device = any_on_device_ ? 1 : 0;
     word.moves_rests = moves_rests_ ? 1 : 0;
     word.lacks_room = lacks_room_ ? 1 : 0;
-    word.spreads = spreads_ ? 1 : 0;
+    word.spreads = broadcasts_ ? 1 : 0;
     word.in_order = in_order_ ? 1 : 0;
     under_offers_[peer] = {&word, sizeof word};
     under_arrivals_[peer] = {.nbytes = sizeof word};
@@ -170,8 +170,8 @@ Status NcclTransport::tell(const Fingerprint *fingerprint) {
   return under_->start(fingerprint, under_offers_, under_arrivals_);
 }
 
-/// All ranks hear the same of all others, and so decide the same.
-Status NcclTransport::hear() {
+/// All ranks receive the same of all others, and so decide the same.
+Status NcclTransport::receive() {
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
     if (static_cast<int64_t>(peer) == rank()) continue;
     Word &word = heard_[peer];
@@ -180,7 +180,7 @@ Status NcclTransport::hear() {
     any_on_device_ = any_on_device_ || word.any_on_device != 0;
     moves_rests_ = moves_rests_ && word.moves_rests != 0;
     lacks_room_ = lacks_room_ || word.lacks_room != 0;
-    spreads_ = spreads_ && word.spreads != 0;
+    broadcasts_ = broadcasts_ && word.spreads != 0;
     in_order_ = in_order_ && word.in_order != 0;
   }
   under_->consume();
@@ -200,7 +200,7 @@ Status NcclTransport::hear() {
 Status NcclTransport::catch_up() {
   if (longest_on_host_ == 0 && lifted_.empty()) return begin_moves();
   phase_ = Phase::catching_up;
-  ZERO_TRY(lane_->follow());
+  ZERO_TRY(lane_->wait_for_leader());
   return lane_->mark();
 }
 
@@ -234,8 +234,8 @@ Status NcclTransport::begin_moves() {
 }
 
 void NcclTransport::list_moves() {
-  if (!spreads_) return list_pieces();
-  spread().list_moves(in_order_, moves_);
+  if (!broadcasts_) return list_pieces();
+  broadcast().list_moves(in_order_, moves_);
   for (Arrival &arrival : arrivals_) arrival.data = arrival.place;
 }
 
@@ -327,7 +327,7 @@ Status NcclTransport::poll(bool *out_arrived) {
     if (!arrived) return {};
     switch (phase_) {
       case Phase::telling:
-        ZERO_TRY(hear());
+        ZERO_TRY(receive());
         hosted_nbytes_ = 0;
         ZERO_TRY(any_on_device_ && lacks_room_ ? make_room() : catch_up());
         break;
@@ -414,15 +414,15 @@ bool NcclTransport::withdrawn() {
   return true;
 }
 
-std::string NcclTransport::standings(const Fingerprint &mine) {
+std::string NcclTransport::progress_report(const Fingerprint &mine) {
   const bool is_send = mine.kind == OperationKind::send;
   if (is_send || mine.kind == OperationKind::recv) {
     std::string text;
-    if (ways_ != nullptr) text = (is_send ? sent_ : received_)[static_cast<size_t>(mine.root)]->standing();
-    return text.empty() ? under_->standings(mine) : text;
+    if (ways_ != nullptr) text = (is_send ? sent_ : received_)[static_cast<size_t>(mine.root)]->progress();
+    return text.empty() ? under_->progress_report(mine) : text;
   }
   if (phase_ == Phase::catching_up) return "the stream that it was given has not come to it, although every rank has arrived";
-  if (phase_ != Phase::moving) return under_->standings(mine);
+  if (phase_ != Phase::moving) return under_->progress_report(mine);
   return "NCCL has not moved all of its " + std::to_string(moves_.size()) + " pieces, although every rank has arrived";
 }
 

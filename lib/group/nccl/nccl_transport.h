@@ -13,7 +13,7 @@
 #include "core/reduction.h"
 #include "group/nccl/nccl_comm.h"
 #include "group/nccl/nccl_message.h"
-#include "group/nccl/nccl_spread.h"
+#include "group/nccl/nccl_broadcast_from_all.h"
 #include "group/transport.h"
 
 #include <atomic>
@@ -64,9 +64,9 @@ class NcclTransport final : public Transport {
   void poison(const Status &cause) override;
   bool withdrawn() override;
   bool holds_memory() override { return nccl_holds_memory(); }
-  void stand(const Fingerprint *fingerprint) override { under_->stand(fingerprint); }
-  void stand_in_message(const Fingerprint &fingerprint, bool ends) override { under_->stand_in_message(fingerprint, ends); }
-  std::string standings(const Fingerprint &mine) override;
+  void publish(const Fingerprint *fingerprint) override { under_->publish(fingerprint); }
+  void publish_message(const Fingerprint &fingerprint, bool ends) override { under_->publish_message(fingerprint, ends); }
+  std::string progress_report(const Fingerprint &mine) override;
   /// Neither NCCL nor a stream rings.
   Doorbell *doorbell() override;
 
@@ -91,7 +91,7 @@ class NcclTransport final : public Transport {
     int32_t any_on_device;    ///< whether something that it offers does
     int32_t moves_rests;      ///< whether all that it offers lies there with its rest, and all that it awaits has a place there
     int32_t lacks_room;       ///< whether what it awaits may outgrow its area
-    int32_t spreads;          ///< whether it moves rests, and its part of the round can be an NcclSpread
+    int32_t spreads;          ///< whether it moves rests, and its part of the round can be an NcclBroadcastFromAll
     int32_t in_order;         ///< whether that is in order
   };
   struct Hello;
@@ -118,14 +118,14 @@ class NcclTransport final : public Transport {
   const void *source_of(const Offer &offer) const;
   Status find_places(bool *out_all);
   Status tell(const Fingerprint *fingerprint);
-  Status hear();
+  Status receive();
   Status make_room();
   Status catch_up();
   Status poll_catch_up();
   Status begin_moves();
   void list_moves();
   void list_pieces();
-  NcclSpread spread() const { return {offers_, arrivals_, rank()}; }
+  NcclBroadcastFromAll broadcast() const { return {offers_, arrivals_, rank()}; }
   int64_t moved_nbytes(const Word &word) const { return word.nbytes + (moves_rests_ ? word.rest_nbytes : 0); }
   Status poll_moves();
   Status begin_host_pieces();
@@ -161,7 +161,7 @@ class NcclTransport final : public Transport {
   std::vector<zero_nccl_move> moves_;
   bool lacks_room_ = false;                     ///< this rank; of all, once they were heard
   bool moves_rests_ = false;                    ///< so do all ranks
-  bool spreads_ = false;                        ///< the round is an NcclSpread on all ranks
+  bool broadcasts_ = false;                        ///< the round is an NcclBroadcastFromAll on all ranks
   bool in_order_ = false;                       ///< and in order
   bool any_on_device_ = false;                  ///< of all ranks' pieces
   int64_t longest_on_host_ = 0;                 ///< of all ranks' pieces that stay there

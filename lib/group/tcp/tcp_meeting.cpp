@@ -3,8 +3,8 @@
 
 #include "core/system_random.h"
 #include "group/host.h"
-#include "group/tcp/tcp_guest.h"
-#include "group/tcp/tcp_hub.h"
+#include "group/tcp/tcp_bootstrap_client.h"
+#include "group/tcp/tcp_bootstrap_root.h"
 #include "group/tcp/tcp_socket.h"
 
 #include <unistd.h>
@@ -53,11 +53,11 @@ Task meet_over_tcp(TcpTerms terms, std::vector<TcpPeer> *out, uint64_t *out_name
   const uint16_t port = plan.terms.rank == 0 ? plan.place.port : 0;
   if (!listener.valid()) ZERO_CO_TRY(listen_on(port, &listener));
   if (plan.terms.rank == 0) {
-    TcpHub hub(std::move(listener), plan, out, out_name);
-    co_return co_await hub;
+    TcpBootstrapRoot root(std::move(listener), plan, out, out_name);
+    co_return co_await root;
   }
-  TcpGuest guest(std::move(listener), plan, out, out_name);
-  co_return co_await guest;
+  TcpBootstrapClient client(std::move(listener), plan, out, out_name);
+  co_return co_await client;
 }
 
 }  // namespace zero

@@ -145,8 +145,8 @@ bool TcpMesh::keep(int64_t source, TcpFrame &&frame) {
 }
 
 void TcpMesh::reply(int64_t source, uint64_t group) {
-  Answer answer;
-  if (former_.contains(group)) answer.standing = Answer::gone;
+  PeerStatus answer;
+  if (former_.contains(group)) answer.state = PeerStatus::gone;
   if (const auto member = members_.find(group); member != members_.end()) answer = member->second->answer();
   send(source, TcpKind::answer, group, bytes_of(answer));
 }

@@ -2,7 +2,7 @@
 /// group it is for; the mesh sorts them. Knows members only by number and interface, and nothing of rounds.
 #pragma once
 
-#include "group/answer.h"
+#include "group/peer_status.h"
 #include "group/tcp/tcp_meeting.h"
 
 #include <array>
@@ -69,7 +69,7 @@ class TcpMember {
   /// False when no rank of the group would send such a frame: the connection it came by is then given up. Without memory for it,
   /// std::bad_alloc, and the frame is the caller's still.
   virtual bool on_frame(int64_t source, TcpFrame &&frame) = 0;
-  virtual Answer answer() const = 0;
+  virtual PeerStatus answer() const = 0;
 
  protected:
   ~TcpMember() = default;

@@ -4,7 +4,7 @@
 #include "core/clock.h"
 #include "group/tcp/tcp_id.h"
 #include "group/tcp/tcp_meeting.h"
-#include "group/tcp/tcp_words.h"
+#include "group/tcp/tcp_bootstrap_message.h"
 
 namespace zero {
 

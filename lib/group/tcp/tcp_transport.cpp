@@ -33,16 +33,16 @@ TcpTransport::TcpTransport(std::shared_ptr<TcpMesh> mesh, uint64_t number, std::
 TcpTransport::~TcpTransport() {
   const auto guard = lock();
   try {
-    // Ranks that have not been told yet hear why before they hear that this rank has left.
+    // Ranks that have not been told yet receive why before they receive that this rank has left.
     if (!failure_.ok()) tell_failure();
-    tell_all(TcpKind::left);
+    send_to_all(TcpKind::left);
     mesh_->forget(number_);
   } catch (const std::bad_alloc &) {
     mesh_->drop(number_);
   }
 }
 
-void TcpTransport::tell_all(TcpKind kind, std::span<const std::byte> content, std::span<const std::byte> rest) {
+void TcpTransport::send_to_all(TcpKind kind, std::span<const std::byte> content, std::span<const std::byte> rest) {
   for (int64_t peer = 0; peer < size(); ++peer) tell(peer, kind, content, rest);
 }
 

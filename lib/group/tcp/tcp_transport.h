@@ -58,9 +58,9 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   Status watch() override;
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
   void poison(const Status &cause) override;
-  void stand(const Fingerprint *fingerprint) override;
-  void stand_in_message(const Fingerprint &fingerprint, bool ends) override;
-  std::string standings(const Fingerprint &mine) override;
+  void publish(const Fingerprint *fingerprint) override;
+  void publish_message(const Fingerprint &fingerprint, bool ends) override;
+  std::string progress_report(const Fingerprint &mine) override;
   std::string suspicions(const Fingerprint &mine) override;
 
   Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
@@ -108,8 +108,8 @@ class TcpTransport final : public HostsTransport, private TcpMember {
     Frames coming;   ///< offer, chunk
     Sending sending;
     Receiving receiving;
-    bool answered = false;  ///< the standings under way
-    Answer answer;
+    bool answered = false;  ///< the progress_report under way
+    PeerStatus answer;
   };
 
   std::unique_lock<std::mutex> lock() const { return std::unique_lock(mesh_->mutex()); }
@@ -121,7 +121,7 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   void tell(int64_t peer, TcpKind kind, std::span<const std::byte> content = {}, std::span<const std::byte> rest = {}) {
     mesh_->send(mesh_rank(peer), kind, number_, content, rest);
   }
-  void tell_all(TcpKind kind, std::span<const std::byte> content = {}, std::span<const std::byte> rest = {});
+  void send_to_all(TcpKind kind, std::span<const std::byte> content = {}, std::span<const std::byte> rest = {});
 
   // Rounds.
   Status check_pieces(std::span<const Offer> offers, std::span<const Arrival> arrivals) const;
@@ -139,7 +139,7 @@ class TcpTransport final : public HostsTransport, private TcpMember {
 
   // Health. Under the lock.
   bool on_frame(int64_t source, TcpFrame &&frame) override;
-  Answer answer() const override;
+  PeerStatus answer() const override;
   bool note_round(Peer &peer, TcpFrame &&frame);
   bool note_poison(const TcpFrame &frame);
   bool note_answer(Peer &peer, const TcpFrame &frame);
@@ -155,7 +155,7 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   std::vector<int64_t> find_suspects(const Fingerprint &mine, std::vector<int64_t> *out_awaited);
   std::string texts_of(const std::vector<int64_t> &ranks) const;
   bool heard_of(int64_t peer) const;
-  std::string standing_of(int64_t peer) const;
+  std::string progress_of(int64_t peer) const;
 
   const std::shared_ptr<TcpMesh> mesh_;
   const uint64_t number_;

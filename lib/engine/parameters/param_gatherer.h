@@ -1,0 +1,113 @@
+/// @file ParamGatherer: parameters of which each rank holds or has updated a part, made whole again: bucket after bucket behind a step,
+/// tensor after tensor for the caller or ahead of it. Knows where parts lie; never when they change.
+#pragma once
+
+#include "core/task.h"
+#include "engine/compute/step_kernels.h"
+#include "engine/config/settings.h"
+#include "engine/layout/layout.h"
+#include "engine/layout/params.h"
+#include "engine/parameters/quantized_params.h"
+#include "engine/parameters/param_differences.h"
+#include "engine/parameters/param_pool.h"
+#include "engine/parameters/prefetch.h"
+#include "engine/parameters/deferred_all_gather.h"
+#include "engine/stats/trace.h"
+#include "engine/storage/tensor_slots.h"
+#include "group/group.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace zero {
+
+/// Used by one thread at a time; gathers may run on the progress thread.
+class ParamGatherer {
+ public:
+  enum class Buckets { trained, coded, all };
+
+  /// What is given must outlive it.
+  ParamGatherer(const Params &params, const Layout &layout, const TensorSlots &tensors, QuantizedParams &quantized_params, const Kernels &kernels,
+               const Settings &settings, Trace &trace)
+      : params_(params),
+        layout_(layout),
+        tensors_(tensors),
+        quantized_params_(quantized_params),
+        kernels_(kernels),
+        settings_(settings),
+        trace_(trace),
+        differences_(params, layout, tensors, settings) {}
+
+  /// The order in which the first step acquires parameters.
+  void set_order(std::vector<int64_t> ids) { prefetch_.set_order(std::move(ids)); }
+  const std::vector<int64_t> &order() const { return prefetch_.order(); }
+
+  /// Whether parameters follow their masters by differences (ZERO_KEY_GATHER_CODE), and whether they can.
+  const ParamDifferences &differences() const { return differences_; }
+  /// Once slots have memory; `source` is that of slots. `one_copy`: all ranks see the same parameters, of which each has updated a part.
+  Status open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy);
+  /// Waits for the end of what is under way.
+  void close();
+  void release() {
+    pool_.release();
+    differences_.close();
+  }
+
+  /// @name Buckets that all ranks hold
+  /// @{
+  /// Every rank's cuts go to all of them.
+  Task gather(Buckets which);
+  /// Those that a step updated: behind it, where gathers may go on there and `behind` is true. Where parameters follow their masters,
+  /// `in_full`: as these are, not by differences.
+  Task gather_updated(bool behind, bool in_full);
+  bool may_trail() const { return trailing_.allowed(); }
+  /// The bucket is as the last step left it.
+  Task arrived(int64_t bucket) { return trailing_.wait(bucket); }
+  /// All buckets are. Blocks.
+  Status all_arrived() { return trailing_.finish(); }
+  /// @}
+
+  /// @name Tensors
+  /// @{
+  /// Into *data, or a buffer of the pool where that is nullptr.
+  Task whole(int64_t id, std::byte **data, bool *out_pooled);
+  void give_back(const std::byte *data) { pool_.give_back(data); }
+  bool runs_ahead() const { return prefetch_.runs_ahead(); }
+  int64_t most_ahead_nbytes() const { return prefetch_.most_nbytes(); }
+  /// The next step follows the order of this one.
+  void end_step() { prefetch_.end_step(); }
+  /// @}
+
+  /// Ends what runs ahead and behind: parameters are about to change.
+  Task end();
+
+ private:
+  /// What is sent of a bucket.
+  enum class Form { params, masters, differences };
+
+  bool alone() const { return group_->size() == 1; }
+  bool is_among(int64_t bucket, Buckets which) const;
+  Task gather_all(Buckets which, Form form);
+  Task gather_bucket(int64_t index, Trace::Track track, Form form);
+  Task gather_tensor(int64_t id, std::byte *whole);
+  Task gather_ahead(int64_t id, std::byte *whole);
+
+  const Params &params_;
+  const Layout &layout_;
+  const TensorSlots &tensors_;
+  QuantizedParams &quantized_params_;
+  const Kernels &kernels_;
+  const Settings &settings_;
+  Trace &trace_;
+  ParamDifferences differences_;
+  std::shared_ptr<Group> group_;
+  bool one_copy_ = false;
+  ParamPool pool_;
+  Prefetch prefetch_;
+  DeferredAllGather trailing_;
+};
+
+}  // namespace zero

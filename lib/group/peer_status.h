@@ -1,0 +1,36 @@
+/// @file PeerStatus: where a rank stands, as it says itself when another asks, and the text of those that were asked. For transports whose
+/// ranks cannot look into one another's memory.
+#pragma once
+
+#include "group/fingerprint.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace zero {
+
+/// Sent as it is.
+struct PeerStatus {
+  enum State : int32_t { outside = 0, inside = 1, failed = 2, gone = 3, messaging = 4 };
+  int64_t state = outside;
+  Fingerprint where;
+};
+
+/// Whether the rank that answered waits in the same call, so that it is not what a rank in `mine` waits for. No message is one.
+bool waits_in(const PeerStatus *answer, const Fingerprint &mine);
+
+/// Of `size` ranks those to ask when nobody that was asked is to blame: without `asked`, and few enough
+/// for all ranks to ask them at the same time.
+std::vector<int64_t> others_to_ask(int64_t size, const std::vector<int64_t> &asked);
+
+/// Calls complete() until it is true, but no longer than a rank that is alive may take to answer.
+void await_answers(const std::function<bool()> &complete);
+
+/// `name` "is in #17 ..."; `answer` nullptr: none has come.
+std::string peer_status_text(const std::string &name, const PeerStatus *answer);
+/// text_of(rank) of the first of them, and how many more there are.
+std::string progress_text(const std::vector<int64_t> &ranks, const std::function<std::string(int64_t)> &text_of);
+
+}  // namespace zero
