@@ -24,9 +24,9 @@ constexpr int kHealthyBarriers = 5;
 Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_ms) {
   const Fingerprint fingerprint{.sequence = sequence, .kind = OperationKind::barrier};
   Tables tables(transport.size());
-  transport.stand(&fingerprint);
+  transport.publish(&fingerprint);
   Status status = run_round(transport, &fingerprint, tables, deadline_ms);
-  transport.stand(nullptr);
+  transport.publish(nullptr);
   if (status.ok()) transport.consume();
   return status;
 }

@@ -268,7 +268,7 @@ TEST_F(TcpHosts, WhereACableIsCutRanksThatWaitThemselvesAreNotBlamed) {
   const auto body = [&](int64_t rank, Group &group) {
     Transport &transport = group.transport();
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
-    transport.stand(&fingerprint);
+    transport.publish(&fingerprint);
     const Status first = round(transport, &fingerprint, std::vector<Offer>(kRanks), std::vector<Arrival>(kRanks));
     if (!first.ok()) return outcome(first);
     board_->met.fetch_add(1);
