@@ -67,7 +67,7 @@ class StumblingTransport final : public Transport {
   Status health() override { return under_->health(); }
   Status watch() override { return under_->watch(); }
   void poison(const Status &cause) override { under_->poison(cause); }
-  void stand(const Fingerprint *fingerprint) override { under_->publish(fingerprint); }
+  void publish(const Fingerprint *fingerprint) override { under_->publish(fingerprint); }
   std::string progress_report(const Fingerprint &mine) override { return under_->progress_report(mine); }
   Doorbell *doorbell() override { return under_->doorbell(); }
 
