@@ -82,7 +82,7 @@ class NcclStreams : public OverFakeNccl<testing::Test> {
   static TimedOutcome timed_with_stream(Group &group, const Body &body) {
     if (group.rank() != kStuck) return timed(body);
     StuckStream stream(kStuck % kDevices);
-    EXPECT_TRUE(group.reducer()->follow(stream.get()).ok());
+    EXPECT_TRUE(group.reducer()->wait_for(stream.get()).ok());
     TimedOutcome outcome = timed(body);
     EXPECT_FALSE(group.quiet());
     stream.go_on();

@@ -201,10 +201,10 @@ Status use_device(const Remote &remote) {
   std::shared_ptr<Mapping> memory;
   ZERO_TRY(device->reach(0));
   ZERO_TRY(device->alloc(4096, &memory));
-  ZERO_TRY(device->follow(remote.stream));
+  ZERO_TRY(device->wait_for(remote.stream));
   ZERO_TRY(device->copy(memory->data(), remote.data, 4096));
   ZERO_TRY(device->clear(memory->data(), 4096));
-  ZERO_TRY(device->lead(remote.stream));
+  ZERO_TRY(device->signal(remote.stream));
   return device->wait();
 }
 
@@ -267,10 +267,10 @@ TEST(Device, WorkComesAfterTheStreamThatItFollowsAndBeforeTheOneThatItLeads) {
   const Remote after(1000);
   const std::vector<std::byte> sent = pattern(1000, 5);
   caller_copy(before.stream, before.data, sent.data(), 1000, 20 * kLateUs);
-  ASSERT_TRUE(device->follow(before.stream).ok());
+  ASSERT_TRUE(device->wait_for(before.stream).ok());
   ASSERT_TRUE(device->copy(after.data, before.data, 1000).ok());
   ASSERT_TRUE(device->clear(before.data, 500).ok());
-  ASSERT_TRUE(device->lead(after.stream).ok());
+  ASSERT_TRUE(device->signal(after.stream).ok());
   EXPECT_EQ(after.read(), sent);
   ASSERT_TRUE(device->wait().ok());
   const std::vector<std::byte> cleared = before.read();
