@@ -111,7 +111,7 @@ Status check_slot(const SavedTensor &tensor, const SavedSlot &slot) {
              tensor.name.c_str(), lld(slot.copy_entries));
   const bool in_model = tensor.model_file >= 0;
   ZERO_CHECK(slot.placement != Placement::whole || in_model, ZERO_E_INVALID_ARGUMENT,
-             "slot %s of tensor %s lies whole, but the tensor has no model file", slot.name.c_str(), tensor.name.c_str());
+             "slot %s of tensor %s is saved as one full tensor, but the tensor has no model file", slot.name.c_str(), tensor.name.c_str());
   return {};
 }
 

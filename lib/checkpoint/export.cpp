@@ -59,7 +59,9 @@ class ExportedBytes final : public EntryBytes {
 
 class NoBytes final : public EntryBytes {
  public:
-  Status copy(size_t, int64_t, std::span<std::byte>) override { return Status::error(ZERO_E_INTERNAL, "a text has no entries"); }
+  Status copy(size_t, int64_t, std::span<std::byte>) override {
+    return Status::error(ZERO_E_INTERNAL, "text metadata of a save has no elements to copy");
+  }
 };
 
 /// Under a temporary name, so that nothing that somebody reads is written to, and nothing half is left under the name.

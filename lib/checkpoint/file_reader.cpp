@@ -72,7 +72,7 @@ Status FileReader::place(std::span<const FilePart> parts, std::span<const Wanted
     const Wanted &want = wanted[static_cast<size_t>(part.wanted)];
     const Key key(want.section, want.tensor, want.slot);
     const auto at = std::lower_bound(by_key.begin(), by_key.end(), std::pair<Key, size_t>{key, 0});
-    ZERO_CHECK(at != by_key.end() && at->first == key, ZERO_E_INTERNAL, "%s is planned without an entry that is read from it",
+    ZERO_CHECK(at != by_key.end() && at->first == key, ZERO_E_INTERNAL, "%s is in the plan of a load, but no entry is read from it",
                planned_.name.c_str());
     const int64_t begin = expected_.entries[at->second].offset + part.entry_offset;
     placed_.push_back({begin, begin + part.nbytes, part.wanted, part.wanted_offset});

@@ -46,7 +46,7 @@ bool within(int64_t index, size_t count) { return index >= 0 && index < static_c
 
 Status check_range(const Wanted &wanted, int64_t count, const std::string &name) {
   ZERO_CHECK(wanted.entries.begin >= 0 && wanted.entries.end <= count, ZERO_E_INVALID_ARGUMENT,
-             "entries [%lld, %lld) of %s are wanted, but there are %lld", lld(wanted.entries.begin), lld(wanted.entries.end), name.c_str(),
+             "entries [%lld, %lld) of %s were requested, but it has %lld", lld(wanted.entries.begin), lld(wanted.entries.end), name.c_str(),
              lld(count));
   return {};
 }
@@ -65,7 +65,7 @@ class Planner {
     const int64_t count = shape_count(extra.shape);
     const bool each = extra.scope == Scope::each;
     ZERO_CHECK(each ? within(wanted.copy, static_cast<size_t>(description_.rank_count)) : wanted.copy == -1, ZERO_E_INVALID_ARGUMENT,
-               "copy %lld of %s is wanted, but the save is of %lld ranks", lld(wanted.copy), extra.name.c_str(),
+               "copy %lld of %s was requested, but the save has %lld ranks", lld(wanted.copy), extra.name.c_str(),
                lld(description_.rank_count));
     ZERO_TRY(check_range(wanted, count, extra.name));
     Cover cover(wanted, index, disk_type_nbytes(extra.type), extra.name, &out_);
@@ -79,7 +79,7 @@ class Planner {
     const Section &section = description_.sections[static_cast<size_t>(wanted.section)];
     ZERO_CHECK(within(wanted.tensor, section.tensors.size()) &&
                    within(wanted.slot, section.tensors[static_cast<size_t>(wanted.tensor)].slots.size()),
-               ZERO_E_INVALID_ARGUMENT, "slot %lld of tensor %lld is wanted, which section %lld has not", lld(wanted.slot),
+               ZERO_E_INVALID_ARGUMENT, "slot %lld of tensor %lld was requested, but section %lld has no such slot", lld(wanted.slot),
                lld(wanted.tensor), lld(wanted.section));
     const SavedTensor &tensor = section.tensors[static_cast<size_t>(wanted.tensor)];
     const SavedSlot &slot = tensor.slots[static_cast<size_t>(wanted.slot)];
@@ -87,7 +87,7 @@ class Planner {
     const int64_t count = entry_count(tensor, slot);
     const bool per_rank = slot.placement == Placement::per_rank;
     ZERO_CHECK(per_rank ? within(wanted.copy, static_cast<size_t>(section.rank_count)) : wanted.copy == -1, ZERO_E_INVALID_ARGUMENT,
-               "copy %lld of %s is wanted, but the save is of %lld ranks", lld(wanted.copy), name.c_str(), lld(section.rank_count));
+               "copy %lld of %s was requested, but the save has %lld ranks", lld(wanted.copy), name.c_str(), lld(section.rank_count));
     ZERO_TRY(check_range(wanted, count, name));
     Cover cover(wanted, index, disk_type_nbytes(slot.type), name, &out_);
     if (slot.placement == Placement::whole) {

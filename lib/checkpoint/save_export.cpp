@@ -69,7 +69,7 @@ class SavedSource final : public ExportSource {
     while (!out.empty()) {
       if (taken_ == batch_.size()) ZERO_TRY(read_batch());
       const size_t nbytes = std::min(out.size(), batch_.size() - taken_);
-      ZERO_CHECK(nbytes > 0, ZERO_E_INTERNAL, "more bytes were asked for than an export has");
+      ZERO_CHECK(nbytes > 0, ZERO_E_INTERNAL, "a read goes past the last byte of an export");
       std::memcpy(out.data(), batch_.data() + taken_, nbytes);
       taken_ += nbytes;
       out = out.subspan(nbytes);

@@ -217,8 +217,8 @@ Status TensorFiles::check_ranges(std::span<const PlainRange> ranges) const {
     const bool inside =
         range.offset >= 0 && range.nbytes >= 0 && range.offset <= entry.nbytes() && range.nbytes <= entry.nbytes() - range.offset;
     ZERO_CHECK(inside && range.offset % each == 0 && range.nbytes % each == 0, ZERO_E_INVALID_ARGUMENT,
-               "bytes [%lld, +%lld) are wanted of tensor %.100s, which has %lld", lld(range.offset), lld(range.nbytes), entry.name.c_str(),
-               lld(entry.nbytes()));
+               "%lld bytes from byte %lld on of tensor %.100s were requested, but it has %lld", lld(range.nbytes), lld(range.offset),
+               entry.name.c_str(), lld(entry.nbytes()));
   }
   return {};
 }

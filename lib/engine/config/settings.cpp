@@ -20,7 +20,7 @@ std::string algorithm_names() {
 Status read_clipping(const Config &config, Settings *out) {
   out->clipping = {config.f64(ZERO_KEY_CLIP_NORM), config.f64(ZERO_KEY_CLIP_VALUE)};
   ZERO_CHECK(out->clipping.norm == 0 || out->clipping.value == 0, ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_CLIP_NORM is %s and ZERO_KEY_CLIP_VALUE %s, but gradients are clipped in one way or the other",
+             "ZERO_KEY_CLIP_NORM is %s and ZERO_KEY_CLIP_VALUE %s, but only one way to clip gradients can be used; set one of the two",
              number_text(out->clipping.norm).c_str(), number_text(out->clipping.value).c_str());
   return {};
 }
