@@ -1,4 +1,4 @@
-/// @file Opens again and again until the entry is seen.
+/// @file Opens an entry again and again until it is visible.
 #include "checkpoint/await_entry.h"
 
 #include "core/clock.h"

@@ -1,5 +1,5 @@
 /// @file Opens files and folders that another rank has made. A client of a network file system may
-/// not see them for seconds, so the call looks again, for a time that the caller gives.
+/// not see them for seconds, so the calls retry for a time that the caller gives.
 #pragma once
 
 #include "core/file.h"

@@ -14,11 +14,13 @@ namespace zero::checkpoint {
 struct EntrySource;
 struct Wanted;
 
-/// Called on the thread that called write(), entry by entry as they lie in the file, with rising offsets and no gap.
+/// Called on the thread that called write(). Entries come in the order of the file, offsets rise
+/// without gaps.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  /// Fills `out` with the bytes of the entry from `offset` (bytes within the entry) on: always whole elements. May block.
+  /// Fills `out` with the bytes of the entry from `offset` (bytes within the entry) on: always
+  /// whole elements. May block.
   virtual Status copy(const EntrySource &entry, int64_t offset, std::span<std::byte> out) = 0;
 };
 
@@ -34,15 +36,17 @@ class BlockSink {
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// Called after each staging buffer, at the latest. An error ends the work, and the call returns it.
+  /// Called after each staging buffer, at the latest. An error ends the work, and the call returns
+  /// it.
   virtual Status advance(int64_t nbytes) = 0;
 };
 
 /// The manner in which files are written and read.
 struct StreamOptions {
-  int64_t staging_nbytes = 32 << 20;  ///< two buffers of half of it, each a multiple of 1 MiB and at least that
-  bool direct = true;                 ///< past the page cache if the file system allows it
-  bool sync = true;                   ///< false: nothing is durable (tests, scratch folders)
+  /// Two buffers of half this size, each a multiple of 1 MiB, at least 1 MiB.
+  int64_t staging_nbytes = 32 << 20;
+  bool direct = true;  ///< bypasses the page cache if the file system allows it
+  bool sync = true;    ///< false: nothing is durable (tests, scratch folders)
 };
 
 /// Bytes that a writer or a reader holds while it works, beyond headers.
@@ -50,10 +54,10 @@ int64_t staging_need(const StreamOptions &options);
 
 struct StreamCounts {
   int64_t nbytes = 0;
-  int64_t copy_ns = 0;  ///< in the source or sink, and hashing
-  int64_t wait_ns = 0;  ///< for the disk
+  int64_t copy_ns = 0;  ///< copies in the source or sink, and hashing
+  int64_t wait_ns = 0;  ///< waits for the disk
   int64_t sync_ns = 0;
-  bool direct = true;   ///< all files went past the page cache
+  bool direct = true;  ///< all files bypassed the page cache
 };
 
 }  // namespace zero::checkpoint

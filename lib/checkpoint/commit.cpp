@@ -15,7 +15,7 @@ Status write_manifest(const Folder &folder, std::span<const std::byte> bytes, bo
   return file.close();
 }
 
-/// Makes the commit durable, and fails if a sweep has taken the folder away meanwhile.
+/// Makes the commit durable. Fails if a sweep has removed the folder meanwhile.
 Status settle(const Folder &saves, const Folder &folder, const std::string &name, bool sync) {
   if (sync) {
     ZERO_TRY(folder.sync());
@@ -47,7 +47,7 @@ Status commit_save(const Folder &saves, const std::string &name, const Manifest 
   Folder folder;
   ZERO_TRY(saves.open_folder(name, &folder));
   ZERO_TRY(write_manifest(folder, bytes, sync));
-  *out_maybe = true;  // a rename that fails may have been done, as on a network file system whose answer was lost
+  *out_maybe = true;  // a rename may take effect although it fails, if a network file system loses the reply
   Status status = folder.rename(kManifestTemporary, kManifestName);
   if (status.ok()) status = settle(saves, folder, name, sync);
   if (!status.ok()) {

@@ -1,4 +1,4 @@
-/// @file Arithmetic of descriptions, and their check.
+/// @file Arithmetic and checks of descriptions.
 #include "checkpoint/description.h"
 
 #include "checkpoint/safetensors.h"
@@ -30,7 +30,7 @@ bool has_whole(const SavedTensor &tensor) {
   return std::any_of(tensor.slots.begin(), tensor.slots.end(), [](const SavedSlot &slot) { return slot.placement == Placement::whole; });
 }
 
-/// Opens model files, one after the other.
+/// Assigns tensors to model files, one file after the other.
 class Dealer {
  public:
   Dealer(int64_t most_nbytes, std::vector<int64_t> *writers) : most_nbytes_(most_nbytes), writers_(*writers) {}
@@ -58,7 +58,7 @@ void deal_section(Section *section, Dealer *dealer) {
     tensor.model_file = -1;
     if (!has_whole(tensor)) continue;
     const int64_t nbytes = whole_nbytes_of(tensor);
-    // The rank whose even share holds the middle of the tensor.
+    // The rank whose even share contains the middle of the tensor.
     const int64_t share = total > 0 ? scale_floor(before + nbytes / 2, section->rank_count, total) : 0;
     tensor.model_file = dealer->place(nbytes, section->state_file(std::min(share, section->rank_count - 1)));
     before += nbytes;
@@ -115,7 +115,8 @@ Status check_slot(const SavedTensor &tensor, const SavedSlot &slot) {
   return {};
 }
 
-/// Counts all bytes of a save, and refuses more than any file system has. Sums of byte counts then fit into 64 bits.
+/// Counts all bytes of a save, and refuses more than a file system can hold. Sums of byte counts
+/// then fit into 64 bits.
 class ByteCount {
  public:
   Status add(const std::string &name, int64_t count, DiskType type, int64_t copies) {
@@ -138,7 +139,8 @@ Status count_section(const Section &section, ByteCount *bytes) {
   return {};
 }
 
-/// Names that may not meet: in all model files together, in all state files together, in the extra file.
+/// Names that must be unique: in all model files together, in all state files together, in the
+/// extra file.
 class NameSets {
  public:
   Status add(const Section &section, const SavedTensor &tensor) {
@@ -179,7 +181,8 @@ Status check_tensor(const SaveDescription &description, const SavedTensor &tenso
   return {};
 }
 
-/// Costs as much as the list is long: a hostile file may have many sections without one.
+/// The cost is proportional to the length of the list: a hostile file may have many sections
+/// without one.
 Status check_state_files(const SaveDescription &description, const Section &section) {
   std::set<int64_t> files;
   for (size_t rank = 0; rank < section.state_files.size(); ++rank) {

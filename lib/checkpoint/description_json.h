@@ -1,4 +1,4 @@
-/// @file The text form of a description, less the cuts, which are numbers of the manifest.
+/// @file The text form of a description, without the cuts, which the manifest stores as numbers.
 #pragma once
 
 #include "checkpoint/description.h"

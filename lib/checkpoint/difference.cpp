@@ -14,9 +14,10 @@ namespace {
 
 constexpr size_t kMostShownNbytes = 200;
 
-/// Something that both saves may have: a slot of a tensor (of one rank, if each has its own), or an extra.
+/// An item that both saves may have: a slot of a tensor (of one rank, if each has its own), or an
+/// extra.
 struct Item {
-  std::string form;  ///< must be alike before values are compared
+  std::string form;  ///< must be equal before values are compared
   Wanted wanted;
   int64_t entry_nbytes = 0;
   uint64_t sum = 0;
@@ -72,7 +73,8 @@ uint64_t mixed(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-/// Adds up a number for each element. The number depends on the element and its place, so the order in which parts come does not matter.
+/// Adds up a number for each element. The number depends on the element and its place, so parts may
+/// arrive in any order.
 class SumSink final : public BlockSink {
  public:
   explicit SumSink(std::vector<Item *> items) : items_(std::move(items)) {}
@@ -117,7 +119,7 @@ Tensors tensors_of(const SaveDescription &description) {
   return tensors;
 }
 
-/// All that is known of a tensor beside its slots.
+/// The facts of a tensor, with its shape and its tie.
 Facts facts_of(const SavedTensor &tensor) {
   Facts facts = tensor.facts;
   facts["shape"] = shape_text_of(tensor.shape);
@@ -166,7 +168,7 @@ class Differences {
 
   int64_t count() const { return static_cast<int64_t>(found_.size()); }
 
-  /// A line for each.
+  /// One line per difference.
   std::string plain() const {
     std::string text;
     for (const Found &one : found_) {
@@ -175,7 +177,7 @@ class Differences {
     return text;
   }
 
-  /// An object for each.
+  /// One object per difference.
   std::string json() const {
     JsonText json(JsonText::Form::lines);
     json.open('[');
@@ -217,7 +219,7 @@ class Differences {
     }
   }
 
-  /// A tensor that one save lacks is named by its slots, or by itself if it has none.
+  /// If one save lacks a tensor, reports its slots, or the tensor itself if it has none.
   void compare_tensors(const Tensors &a, const Tensors &b) {
     for (const auto &[name, tensor] : a) {
       const auto other = b.find(name);

@@ -1,4 +1,5 @@
-/// @file Compares two saves: steps, names, shapes, types, facts, and the values of each slot, whatever number of ranks wrote them.
+/// @file Compares two saves: steps, names, shapes, types, facts, and the values of each slot,
+/// whatever number of ranks wrote them.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -16,9 +17,9 @@ struct OpenedSave {
   const Manifest &manifest;
 };
 
-/// Reads both saves once, each block checked, and compares them slot by slot. *out_count is the
-/// number of things that differ. *out_plain has a line and *out_json an object for each. Ids and
-/// times may differ, and the number of ranks.
+/// Reads both saves once, checks each block, and compares them slot by slot. *out_count is the
+/// number of differences; *out_plain has a line and *out_json an object for each. Ids, times and
+/// the number of ranks may differ.
 Status diff_saves(const OpenedSave &a, const OpenedSave &b, const StreamOptions &options, Progress *progress, std::string *out_plain,
                   std::string *out_json, int64_t *out_count);
 

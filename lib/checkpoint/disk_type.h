@@ -1,4 +1,4 @@
-/// @file DiskType: element types of safetensors files, of which the library knows some by a dtype of its own.
+/// @file DiskType: element types of safetensors files. Some of them have a dtype of the library.
 #pragma once
 
 #include "core/dtype.h"

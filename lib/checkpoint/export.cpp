@@ -26,7 +26,7 @@ constexpr const char *kPartial = ".partial";
 
 int64_t nbytes_of(const ExportTensor &tensor) { return std::max<int64_t>(shape_count(tensor.shape), 0) * disk_type_nbytes(tensor.type); }
 
-/// Contiguous runs of tensors, balanced over the writers and cut at the limit.
+/// Assigns contiguous runs of tensors to files, balanced over the writers and cut at the limit.
 void deal(ExportPlan *plan, int64_t writers, int64_t most_nbytes) {
   int64_t total = 0;
   for (const ExportTensor &tensor : plan->tensors) total += nbytes_of(tensor);
@@ -46,7 +46,7 @@ void deal(ExportPlan *plan, int64_t writers, int64_t most_nbytes) {
   if (plan->files.empty()) plan->files.push_back({{}, {}, 0});
 }
 
-/// Tensors of a file, as numbers in the export.
+/// The tensors of a file, by their numbers in the export.
 class ExportedBytes final : public EntryBytes {
  public:
   ExportedBytes(const std::vector<int64_t> &tensors, ExportSource &source) : tensors_(tensors), source_(source) {}
@@ -64,12 +64,13 @@ class NoBytes final : public EntryBytes {
   }
 };
 
-/// Under a temporary name, so that nothing that somebody reads is written to, and nothing half is left under the name.
+/// Writes under a temporary name, so that no file in use is written to, and no partial file keeps
+/// the final name.
 Status write_partial(const Folder &folder, const std::string &name, NewFile *file, EntryBytes &bytes, const StreamOptions &options,
                      Progress *progress, StreamCounts *counts) {
   const std::string partial = name + kPartial;
   int reason = 0;
-  const Status cleared = folder.unlink(partial, &reason);  // of an export that was interrupted
+  const Status cleared = folder.unlink(partial, &reason);  // left over from an interrupted export
   if (!cleared.ok() && reason != ENOENT) return cleared;
   std::unique_ptr<Transfers> transfers;
   ZERO_TRY(Transfers::make(options, &transfers));
@@ -81,7 +82,7 @@ Status write_partial(const Folder &folder, const std::string &name, NewFile *fil
   return status;
 }
 
-/// Two names of one tensor would be told from one another by no reader.
+/// Refuses duplicate names, because no reader can distinguish them.
 Status check_names(const ExportPlan &plan) {
   std::set<std::string_view> names;
   for (const ExportTensor &tensor : plan.tensors) {
@@ -91,7 +92,8 @@ Status check_names(const ExportPlan &plan) {
   return {};
 }
 
-/// An export never mixes with files that saves consist of, nor with those of another model. A single file may lie beside saves.
+/// Refuses a folder that holds files of saves or of another model. A single file may be in a folder
+/// beside saves.
 Status check_receiver(const Folder &folder, bool whole) {
   std::vector<FolderEntry> entries;
   ZERO_TRY(folder.list(&entries));
@@ -155,7 +157,7 @@ ExportPlan plan_export(const std::string &given, std::vector<ExportTensor> tenso
     char name[96];
     std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", f + 1, plan.files.size());
     if (plan.is_folder) file.name = plan.files.size() == 1 ? kModelName : name;
-    // As format_header() orders them.
+    // In the order of format_header().
     std::stable_sort(file.tensors.begin(), file.tensors.end(), [&](int64_t a, int64_t b) {
       return disk_type_nbytes(plan.tensors[static_cast<size_t>(a)].type) > disk_type_nbytes(plan.tensors[static_cast<size_t>(b)].type);
     });
@@ -200,7 +202,7 @@ Status write_export(const ExportPlan &plan, int64_t file, const std::map<std::st
   return write_partial(folder, output.name, &made, bytes, options, progress, counts != nullptr ? counts : &own);
 }
 
-/// The index comes last: without it several files are no model to a reader.
+/// Writes the index last: without it readers do not accept several files as a model.
 Status end_export(const ExportPlan &plan, const StreamOptions &options, StreamCounts *counts) {
   Folder folder;
   ZERO_TRY(Folder::open(plan.folder, &folder));
@@ -227,7 +229,7 @@ void discard_export(const ExportPlan &plan, bool made) {
   if (plan.is_folder) names.emplace_back(kIndexName);
   for (const std::string &name : names) {
     static_cast<void>(folder.unlink(name + kPartial));
-    if (plan.is_folder) static_cast<void>(folder.unlink(name));  // a single file may have been there before
+    if (plan.is_folder) static_cast<void>(folder.unlink(name));  // a single file may have existed before
   }
   Folder parent;
   if (made && Folder::open(folder_of(plan.folder), &parent).ok()) static_cast<void>(parent.remove_folder(name_in(plan.folder)));

@@ -1,5 +1,5 @@
-/// @file The export: plain safetensors for any reader, one file or several with the usual index, without manifest and hashes. Knows names,
-/// types and shapes; never what they mean.
+/// @file The export: plain safetensors for any reader, in one file or in several with the usual
+/// index, without manifest and hashes. Knows names, types and shapes; never their meaning.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -20,8 +20,8 @@ struct ExportTensor {
   std::vector<int64_t> shape;
 };
 
-/// Which tensors lie in which file, and the rank that writes it, dealt as the model files of a save are. One file where `path` ends with
-/// .safetensors.
+/// The tensors of each file and the rank that writes it, assigned as for model files of a save.
+/// There is one file if `path` ends with .safetensors.
 struct ExportPlan {
   struct OutputFile {
     std::string name;
@@ -29,7 +29,7 @@ struct ExportPlan {
     int64_t writer = 0;  ///< rank
   };
   std::string folder;      ///< path
-  bool is_folder = false;  ///< the export is a folder of its own
+  bool is_folder = false;  ///< the export is a folder
   std::vector<ExportTensor> tensors;
   std::vector<OutputFile> files;
 };
@@ -41,18 +41,22 @@ class ExportSource {
   virtual Status copy(int64_t tensor, int64_t offset, std::span<std::byte> out) = 0;
 };
 
-/// "format", which some readers ask for, and for each tied name the name under which its values lie.
+/// Metadata: "format", which some readers require, and for each tied name the name that owns its
+/// values.
 std::map<std::string, std::string> export_metadata(const std::map<std::string, std::string> &ties);
 
-/// Rank 0: makes the folder where there is none; *out_made tells. A folder that is a save, holds saves, safetensors or an index is
-/// ZERO_E_INVALID_ARGUMENT, and so are two tensors of one name. A single file that exists will be replaced.
+/// Called on rank 0. Makes the folder if there is none; *out_made is true if it did. Returns
+/// ZERO_E_INVALID_ARGUMENT for a folder that is a save, holds saves, safetensors or an index, and
+/// for duplicate names. An existing single file will be replaced.
 Status begin_export(const ExportPlan &plan, bool *out_made = nullptr);
-/// Each rank, for its files: writes and syncs them under temporary names.
+/// Called on each rank for its files. Writes and syncs them under temporary names.
 Status write_export(const ExportPlan &plan, int64_t file, const std::map<std::string, std::string> &metadata, const StreamOptions &options,
                     ExportSource &source, Progress *progress, StreamCounts *counts = nullptr);
-/// Rank 0, after all: gives the files their names, writes the index where there are several, and syncs the folder.
+/// Called on rank 0 after all ranks have written. Renames the files, writes the index if there are
+/// several files, and syncs the folder.
 Status end_export(const ExportPlan &plan, const StreamOptions &options = {}, StreamCounts *counts = nullptr);
-/// Rank 0, after an error: removes what was written and, where begin_export() has made it, the folder. An error leaves the rest there.
+/// Called on rank 0 after an error. Removes the written files, and the folder if begin_export() has
+/// made it. Files that cannot be removed stay.
 void discard_export(const ExportPlan &plan, bool made);
 
 }  // namespace zero::checkpoint

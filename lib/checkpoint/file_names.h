@@ -1,4 +1,4 @@
-/// @file Names of safetensors files as their readers expect them, and the two parts of a path.
+/// @file FileNames: names of safetensors files that readers expect, and the two parts of a path.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ inline constexpr const char *kSuffix = ".safetensors";
 inline constexpr const char *kModelName = "model.safetensors";
 inline constexpr const char *kIndexName = "model.safetensors.index.json";
 
-/// Without slashes at its end; "/" stays.
+/// Removes trailing slashes; "/" stays.
 inline std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;

@@ -1,5 +1,5 @@
-/// @file FilePlan: the files of a save and the entries of each, a pure function of the description. Writers follow it; readers compare the
-/// headers that they find with it.
+/// @file FilePlan: the files of a save and the entries of each, a pure function of the description.
+/// Writers follow it; readers compare the headers of files with it.
 #pragma once
 
 #include "checkpoint/description.h"
@@ -19,9 +19,9 @@ enum class FileKind { model, index, state, extra };
 /// The slot or extra that an entry of a file holds.
 struct EntrySource {
   int64_t section = -1;  ///< -1: an extra
-  int64_t tensor = -1;   ///< in the section, or the number of the extra
-  int64_t slot = -1;     ///< in the tensor
-  int64_t rank = -1;     ///< of the section, whose piece or copy it is; -1: whole
+  int64_t tensor = -1;   ///< index in the section, or the number of the extra
+  int64_t slot = -1;     ///< index in the tensor
+  int64_t rank = -1;     ///< rank of the section that owns the piece or copy; -1: whole
   int64_t begin = 0;     ///< first entry of the slot
   int64_t count = 0;     ///< entries
 };
@@ -35,9 +35,9 @@ struct PlannedFile {
   std::vector<EntrySource> sources;  ///< one for each entry
 };
 
-/// Entries lie tensor by tensor, slot by slot, so that a tensor is read once; then format_header()
-/// puts large elements first. Files are in the order of the manifest: model files, the index (with
-/// model files only), state files, the extra file (if there are extras).
+/// Entries are ordered tensor by tensor, slot by slot, so that a tensor is read once; then
+/// format_header() puts large elements first. Files are in the order of the manifest: model files,
+/// the index (if there are model files), state files, the extra file (if there are extras).
 class FilePlan {
  public:
   FilePlan() = default;
@@ -61,7 +61,7 @@ class FilePlan {
   int64_t extra_count_ = 0;
 };
 
-/// The metadata by which a file of another save, or under another name, is refused.
+/// The metadata of a file. A reader refuses a file of another save, or under another name, by it.
 std::map<std::string, std::string> file_metadata(const SaveDescription &description, FileKind kind, const std::string &name);
 
 /// The text of model.safetensors.index.json.

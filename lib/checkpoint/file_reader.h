@@ -1,4 +1,5 @@
-/// @file FileReader: one file of a save, block by block: hashes first, then the header against the plan, then the wanted parts.
+/// @file FileReader: reads one file of a save block by block. Checks hashes first, then the header
+/// against the plan, then hands out the wanted parts.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -21,18 +22,19 @@ class FileReader {
       : manifest_(manifest), report_(manifest.files[static_cast<size_t>(planned.file)]), planned_(std::move(planned)), file_(*file),
         transfers_(*transfers) {}
 
-  /// Checks the size, and lays the header out as the plan has it.
+  /// Checks the size, and lays out the header of the plan.
   Status prepare();
-  /// Reads the blocks that the parts need and those of the header. `sink` is nullptr when all blocks are to be read and only checked.
+  /// Reads the blocks of the parts and of the header. If `sink` is nullptr, reads and checks all
+  /// blocks.
   Status read(std::span<const FilePart> parts, std::span<const Wanted> wanted, BlockSink *sink, Progress *progress, StreamCounts *counts);
 
  private:
-  /// A run of bytes of the file that is read at once: whole blocks.
+  /// A run of whole blocks that is read at once.
   struct Chunk {
     int64_t begin;
     int64_t end;
   };
-  /// A wanted part, by its place in the file.
+  /// A wanted part at its place in the file.
   struct Placed {
     int64_t begin;
     int64_t end;
@@ -56,7 +58,7 @@ class FileReader {
   StreamedFile &file_;
   Transfers &transfers_;
   Header expected_;
-  int64_t head_nbytes_ = 0;  ///< header, or the whole index
+  int64_t head_nbytes_ = 0;  ///< bytes of the header, or of the whole index
   std::vector<std::byte> head_;
   std::vector<Placed> placed_;
   size_t first_placed_ = 0;

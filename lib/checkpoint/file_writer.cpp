@@ -29,7 +29,7 @@ class FileBytes {
   }
 
  private:
-  /// From one place: the head, or one entry.
+  /// Gives bytes of one source: the head, or one entry.
   Status fill_run(std::span<std::byte> out, size_t *out_nbytes) {
     const auto head_nbytes = static_cast<int64_t>(file_.head.size());
     if (at_ < head_nbytes) {
@@ -57,7 +57,7 @@ void add_hashes(std::span<const std::byte> bytes, int64_t first_block, std::vect
   }
 }
 
-/// A direct write continues to the end of a unit.
+/// Clears the rest of the last unit, because direct writes have whole units.
 void clear_tail(std::span<std::byte> buffer, size_t nbytes) {
   const auto end = static_cast<size_t>(round_up(static_cast<int64_t>(nbytes), Transfers::kAlignment));
   std::memset(buffer.data() + nbytes, 0, end - nbytes);

@@ -1,4 +1,5 @@
-/// @file Writes a new file: the bytes of its head and its entries pass through the staging buffers to the disk and are hashed on the way.
+/// @file Writes a new file: its head and its entries pass through the staging buffers to the disk
+/// and are hashed on the way.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -13,7 +14,7 @@
 
 namespace zero::checkpoint {
 
-/// Gives the bytes of entries, by their number in the header.
+/// Provides the bytes of entries, by their number in the header.
 class EntryBytes {
  public:
   virtual ~EntryBytes() = default;
@@ -31,8 +32,8 @@ struct NewFile {
 /// Creates the file and reserves its blocks.
 Status create_file(const Folder &folder, const std::string &name, const StreamOptions &options, NewFile *out);
 
-/// Writes all bytes, syncs and closes. After an error a transfer may still be under way: Transfers::end() of each buffer comes before the
-/// file is given up. `out_hashes` may be nullptr.
+/// Writes all bytes, syncs and closes. After an error a transfer may still be in progress: call
+/// Transfers::end() for each buffer before the file is closed. `out_hashes` may be nullptr.
 Status write_file(NewFile *file, EntryBytes &bytes, const StreamOptions &options, Transfers *transfers, Progress *progress,
                   std::vector<uint64_t> *out_hashes, StreamCounts *counts);
 

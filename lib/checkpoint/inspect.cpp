@@ -27,10 +27,10 @@ std::string contents_text(const Manifest &manifest) {
          std::to_string(manifest.files.size()) + " files, " + std::to_string(manifest.description.rank_count) + " ranks";
 }
 
-/// An entry of the folder of saves, as it was found.
+/// An entry of the folder of saves.
 struct ListedSave {
   SaveEntry entry;
-  Status status;  ///< of its manifest, and of the sizes of its files
+  Status status;  ///< result of checking its manifest and the sizes of its files
   Manifest manifest;
 };
 

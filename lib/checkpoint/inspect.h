@@ -1,4 +1,5 @@
-/// @file Describes a folder of saves and a save, as texts for people and as JSON for programs. Knows manifests; reads no data.
+/// @file Describes a folder of saves, or one save, as text for people or as JSON for programs.
+/// Knows manifests; reads no data.
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -16,7 +17,8 @@ enum class TextForm { plain, json };
 /// files.
 Status list_text(const Folder &saves, TextForm form, std::string *out);
 
-/// Writes the content of a manifest: step, run, sections with their facts, tensors with types, shapes and slots, extras, texts, files.
+/// Writes the content of a manifest: step, run, sections with their facts, tensors with types,
+/// shapes and slots, extras, texts, files.
 std::string describe_text(const Manifest &manifest, const std::string &path, TextForm form);
 
 }  // namespace zero::checkpoint

@@ -58,7 +58,7 @@ void JsonText::field(const char *name, uint64_t number) {
   literal(std::to_string(number));
 }
 
-/// On one line in both forms.
+/// Writes one line in both forms.
 void JsonText::field(const char *name, const std::vector<int64_t> &numbers) {
   std::string list;
   for (const int64_t number : numbers) list += (list.empty() ? "" : lines_ ? ", " : ",") + std::to_string(number);
@@ -85,7 +85,8 @@ void JsonText::break_line() {
   if (lines_) text_ += "\n" + std::string(2 * depth_, ' ');
 }
 
-/// The JSON library's own kind of value is safe for a text: only lists and objects need memory when they are destroyed.
+/// A value of the JSON library is safe for a text: only lists and objects need memory when they are
+/// destroyed.
 void JsonText::quote(const std::string &text) {
   using Errors = nlohmann::json::error_handler_t;
   text_ += nlohmann::json(text).dump(-1, ' ', false, lines_ ? Errors::replace : Errors::strict);

@@ -70,7 +70,7 @@ Status check_reports(const Manifest &manifest) {
   return {};
 }
 
-/// A manifest whose sum is right, taken apart.
+/// Decodes the parts of a manifest whose sum is correct.
 class Decoder {
  public:
   Decoder(std::span<const std::byte> bytes, const std::string &path) : bytes_(bytes), path_(path) {}
@@ -119,7 +119,7 @@ class Decoder {
         {reinterpret_cast<const char *>(bytes_.data() + text->offset), static_cast<size_t>(text->nbytes())}, path_, out);
   }
 
-  /// Comes before any work for each rank or file.
+  /// Runs before any work whose cost grows with ranks or files.
   Status check_counts(const SaveDescription &description) const {
     ZERO_CHECK(description.rank_count >= 1 && description.model_file_count >= 0 && description.rank_count <= kMostManifestNbytes &&
                    description.model_file_count <= kMostManifestNbytes,
@@ -133,7 +133,7 @@ class Decoder {
     return {};
   }
 
-  /// Checks that all entries are there, in their order, with their shapes.
+  /// Checks that all entries exist, in their order, with their shapes.
   Status check_layout(Manifest *out) {
     const SaveDescription &description = out->description;
     ZERO_TRY(check_counts(description));
@@ -157,7 +157,7 @@ class Decoder {
     return {};
   }
 
-  /// The cuts are in the order of the sections: check_layout() has checked it.
+  /// The cuts are in the order of the sections, as check_layout() has verified.
   void read_cuts(SaveDescription *description) const {
     for (size_t s = 0; s < description->sections.size(); ++s) {
       description->sections[s].cuts = values<int64_t>(header_.entries[kFirstCuts + s]);

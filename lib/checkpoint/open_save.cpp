@@ -1,4 +1,4 @@
-/// @file A save in the hands of a tool.
+/// @file Opening a save for a tool.
 #include "checkpoint/open_save.h"
 
 #include "checkpoint/difference.h"

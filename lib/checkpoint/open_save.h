@@ -1,5 +1,5 @@
-/// @file OpenSave: one save as tools work with it: described, verified, compared and exported, with
-/// a progress that another thread may read.
+/// @file OpenSave: one save for tools, which describe, verify, compare and export it. Another
+/// thread may read the progress.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -42,7 +42,7 @@ class OpenSave {
   std::atomic<int64_t> total_{0};
 };
 
-/// Deletes a save of a folder, unless it is the newest valid one: then ZERO_E_STATE.
+/// Deletes a save of a folder. Returns ZERO_E_STATE for the newest valid one.
 Status remove_older_save(const Folder &saves, const std::string &name);
 
 }  // namespace zero::checkpoint

@@ -7,7 +7,7 @@
 namespace zero::checkpoint {
 namespace {
 
-/// Parts of one wanted range, and the proof that they follow one another from its beginning to its end.
+/// The parts of one wanted range, and the proof that they cover it from its beginning to its end.
 class Cover {
  public:
   Cover(const Wanted &wanted, int64_t index, int64_t entry_nbytes, std::string name, std::vector<FilePart> *out)
@@ -100,7 +100,7 @@ class Planner {
     return cover.finish();
   }
 
-  /// Only the ranks whose cuts meet the range are looked at.
+  /// Visits only the ranks whose cuts overlap the range.
   Status add_pieces(const Section &section, const Wanted &wanted, const SavedSlot &slot, Cover *cover) const {
     const int64_t *const cuts = section.cuts.data() + wanted.tensor * (section.rank_count + 1);
     const auto entry_before = [&](int64_t cut) { return entries_of(slot, {0, cut}).end; };
@@ -119,7 +119,7 @@ class Planner {
   std::vector<FilePart> &out_;
 };
 
-/// All of one tensor's slots, each copy.
+/// Adds all slots of one tensor, each copy.
 void want_tensor(const Section &section, int64_t s, int64_t t, std::vector<Wanted> *out) {
   const SavedTensor &tensor = section.tensors[static_cast<size_t>(t)];
   for (size_t k = 0; k < tensor.slots.size(); ++k) {

@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kDead = "dead-";
 constexpr size_t kRunDigits = 16;
 
-/// Makes it durable that a save is no longer committed. Until then it may come back after a power cut, and then must be whole.
+/// Makes the removal of the commit durable. Before that, a power cut may restore the save, which
+/// then must be whole.
 Status settle_deletion(const Folder &folder, bool sync) {
   bool deleted = false;
   ZERO_TRY(folder.has(kManifestDeleted, &deleted));
@@ -42,7 +43,8 @@ Status remove_files(const Folder &saves, const std::string &name, const Folder &
   return saves.remove_folder(name);
 }
 
-/// Renames the folder out of the way, looks whether it was committed meanwhile, by a writer that was thought dead, and only then removes.
+/// Renames the folder first, then checks whether a writer that was assumed dead has committed it
+/// meanwhile, and only then removes it.
 Status sweep_one(const Folder &saves, const std::string &name, bool sync, int64_t *freed_nbytes, bool *swept) {
   *swept = false;
   const std::string save(name.starts_with(kDead) ? name.substr(kDead.size()) : name);
@@ -59,7 +61,7 @@ Status sweep_one(const Folder &saves, const std::string &name, bool sync, int64_
   return {};
 }
 
-/// Keeps the first error of several pieces of work that do not depend on each other.
+/// Keeps the first error of several independent operations.
 class FirstError {
  public:
   void add(Status status) {
@@ -90,7 +92,7 @@ class Rotation {
     }
   }
 
-  /// Removes folders of the run without a manifest, and those that an earlier sweep has renamed.
+  /// Removes folders of the run without a manifest, and folders that an earlier sweep has renamed.
   void sweep() {
     std::vector<FolderEntry> entries;
     errors_.add(saves_.list(&entries));
@@ -109,7 +111,8 @@ class Rotation {
  private:
   bool of_run(const std::string &id) const { return id.substr(0, kRunDigits) == run_id_.substr(0, kRunDigits); }
 
-  /// Finds the readable committed saves of the run that are older than the newest, in no order.
+  /// Finds the readable committed saves of the run that are older than the newest. They are in no
+  /// order.
   Status find_older(std::vector<SaveAge> *out) const {
     std::vector<SaveEntry> entries;
     ZERO_TRY(list_saves(saves_, &entries));
@@ -124,7 +127,7 @@ class Rotation {
     return {};
   }
 
-  /// A save that this rotation failed to remove is none: it stays as it is for the next time.
+  /// A save that this rotation failed to remove is no leftover: it stays for the next rotation.
   Status is_leftover(const FolderEntry &entry, bool *out) const {
     *out = false;
     const bool dead = entry.name.starts_with(kDead);
@@ -189,7 +192,7 @@ Status rotate_saves(const Folder &saves, const std::string &newest, const Manife
   *out = {};
   std::vector<std::byte> bytes;
   Manifest found;
-  ZERO_TRY(read_manifest(saves, newest, true, &bytes, &found));  // nothing is removed for the sake of a save that is not there
+  ZERO_TRY(read_manifest(saves, newest, true, &bytes, &found));  // nothing is removed if the newest save is not there
   Rotation rotation(saves, newest, manifest.description, sync, out);
   if (keep > 0) rotation.remove_beyond(keep);
   rotation.sweep();

@@ -18,7 +18,7 @@ constexpr int64_t kMostElements = int64_t{1} << 62;
 constexpr int64_t kLengthNbytes = 8;
 constexpr const char *kMetadata = "__metadata__";
 
-/// -1 when there are more than fit.
+/// Returns -1 if the size does not fit.
 int64_t nbytes_of(const std::vector<int64_t> &shape, DiskType type) {
   const int64_t count = shape_count(shape);
   const Int128 nbytes = static_cast<Int128>(count) * disk_type_nbytes(type);
@@ -82,7 +82,7 @@ std::string json_text(const Header &header) {
   return text + "}";
 }
 
-/// The events of a header, in which objects have three forms: the root, the metadata, a tensor.
+/// Handles the events of a header, in which an object is the root, the metadata or a tensor.
 class HeaderEvents final : public StrictEvents {
  public:
   struct Found {

@@ -1,5 +1,6 @@
-/// @file The header of a safetensors file: 8 bytes of length, JSON, data without holes. Written padded, so that data starts at a multiple
-/// of 4096; read strictly. Knows bytes only, no files on disk.
+/// @file The header of a safetensors file: 8 bytes of length, JSON, data without holes. It is
+/// written with padding, so that data starts at a multiple of 4096, and read strictly. Knows bytes
+/// only, no files on disk.
 #pragma once
 
 #include "checkpoint/disk_type.h"
@@ -18,10 +19,12 @@ namespace zero::checkpoint {
 inline constexpr int64_t kDataAlignment = 4096;
 inline constexpr int64_t kMostHeaderNbytes = 100'000'000;
 inline constexpr int kMostJsonDepth = 8;
-inline constexpr size_t kMostNameNbytes = 1024;  ///< in a file: prefix, name of at most 255, slot
+/// Name in a file: prefix, name of at most 255, slot.
+inline constexpr size_t kMostNameNbytes = 1024;
 inline constexpr int64_t kMostDims = 64;
 
-/// Elements of a shape; -1 for one that is negative, has too many dimensions or more than 2^62 elements.
+/// Elements of a shape. Returns -1 if a dimension is negative, or if there are too many dimensions
+/// or more than 2^62 elements.
 int64_t shape_count(std::span<const int64_t> shape);
 
 struct Entry {
@@ -45,19 +48,22 @@ struct Header {
 };
 
 enum class Order {
-  by_size,  ///< largest elements first, otherwise as given, so that each entry is aligned to its elements
+  /// Largest elements first, otherwise as given, so that each entry is aligned to its elements.
+  by_size,
   given,
 };
 
-/// Lays entries out. Sets all offsets and
-/// sizes of `header`; returns the bytes of the file before the data. ZERO_E_INVALID_ARGUMENT for a name or size that no reader takes.
+/// Lays out entries. Sets all offsets and sizes of `header`; returns the bytes of the file before
+/// the data. Returns ZERO_E_INVALID_ARGUMENT for a name or size that no reader accepts.
 Status format_header(Header *header, Order order, std::string *out);
 
-/// Reads the first 8 bytes: how many bytes the JSON has. `file` names the file in texts. ZERO_E_CHECKPOINT.
+/// Reads the length of the JSON from the first 8 bytes. `file` names the file in texts.
+/// ZERO_E_CHECKPOINT.
 Status parse_header_length(std::span<const std::byte> first_8, int64_t file_nbytes, const std::string &file, int64_t *out_json_nbytes);
 
-/// Reads the JSON (without the 8 bytes). Refuses doubled keys, depth, unknown types, holes, overlaps, data that does not end with the
-/// file, misformed UTF-8. ZERO_E_CHECKPOINT, with file, tensor, expected and found.
+/// Reads the JSON (without the 8 bytes). Refuses duplicate keys, deep nesting, unknown types,
+/// holes, overlaps, data that does not end with the file, malformed UTF-8. Returns
+/// ZERO_E_CHECKPOINT with file, tensor, expected and found.
 Status parse_header(std::span<const std::byte> json, int64_t file_nbytes, const std::string &file, Header *out);
 
 }  // namespace zero::checkpoint

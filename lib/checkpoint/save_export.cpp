@@ -51,8 +51,8 @@ class BatchSink final : public BlockSink {
   const std::span<std::byte> out_;
 };
 
-/// Reads ahead of the writer, who asks for all bytes of a file in their order: a read costs the tensors of a file of the save, so that there
-/// is one for many tensors.
+/// Reads ahead of the writer, which asks for all bytes of a file in order. Each read lists all
+/// tensors of a file of the save, so one read serves many tensors.
 class SavedSource final : public ExportSource {
  public:
   SavedSource(const std::vector<Exported> &all, const ExportPlan &plan, SaveReader &reader) : all_(all), plan_(plan), reader_(reader) {}
@@ -109,7 +109,7 @@ class SavedSource final : public ExportSource {
   const ExportPlan &plan_;
   SaveReader &reader_;
   std::vector<int64_t> order_;
-  size_t next_ = 0;  ///< in the order, of the batch that comes
+  size_t next_ = 0;  ///< position in the order of the next batch
   int64_t next_offset_ = 0;
   std::vector<std::byte> batch_;
   size_t taken_ = 0;

@@ -1,4 +1,5 @@
-/// @file A save's parameters as plain safetensors, read from its files and without a run: types as they were saved.
+/// @file Exports a save's parameters as plain safetensors from its files, without a run. Types stay
+/// as they were saved.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -9,11 +10,12 @@
 
 namespace zero::checkpoint {
 
-/// True for parameters, and for what their values cannot be read without.
+/// True for parameters, and for slots that are needed to read their values.
 bool is_exported(const Section &section, const SavedSlot &slot);
 
-/// `path`: a folder that is new or holds no safetensors, or a file that ends with .safetensors. `most_nbytes`: of one file of a folder.
-/// Every block is checked on the way. 8-bit parameters are exported with their scales. After an error nothing of the export is left.
+/// `path` is a folder that is new or holds no safetensors, or a file that ends with .safetensors.
+/// `most_nbytes` limits one file of a folder. Checks every block that it reads. Exports 8-bit
+/// parameters with their scales. After an error nothing of the export remains.
 Status export_save(const OpenedSave &save, const std::string &path, int64_t most_nbytes, const StreamOptions &options, Progress *progress);
 
 }  // namespace zero::checkpoint

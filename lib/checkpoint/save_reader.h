@@ -17,14 +17,16 @@ namespace zero::checkpoint {
 
 class Transfers;
 
-/// A range of entries of one slot, or of an extra (section -1: `tensor` is the number of the extra, slot -1).
+/// A range of entries of one slot, or of an extra (section -1: `tensor` is the number of the extra,
+/// slot -1).
 struct Wanted {
   int64_t section = -1;
   int64_t tensor = -1;
   int64_t slot = -1;
-  int64_t copy = -1;  ///< per_rank slots: rank of the section; Scope::each: state file; otherwise -1
+  /// For per_rank slots: rank of the section; for Scope::each: state file; otherwise -1.
+  int64_t copy = -1;
   Range entries;
-  int64_t user = 0;   ///< the caller's own
+  int64_t user = 0;  ///< value of the caller
 };
 
 /// A run of bytes in one file that covers part of a wanted range.
@@ -36,8 +38,9 @@ struct FilePart {
   int64_t wanted_offset;  ///< bytes within the wanted range
 };
 
-/// Finds the runs of files that hold the wanted ranges. Proves that they cover each range exactly: no gap, no overlap, element counts that
-/// match shape and dtype. ZERO_E_CHECKPOINT names the tensor and the range that is missing.
+/// Finds the runs of bytes that hold the wanted ranges. Proves that they cover each range exactly:
+/// no gap, no overlap, element counts that match shape and dtype. ZERO_E_CHECKPOINT names the
+/// tensor and the missing range.
 Status plan_reads(const Manifest &manifest, std::span<const Wanted> wanted, std::vector<FilePart> *out);
 
 /// Gives the same proof for all slots of all tensors of a save.
@@ -50,14 +53,17 @@ class SaveReader {
   SaveReader(const SaveReader &) = delete;
   ~SaveReader();
 
-  /// Opens the save's folder by the name that rank 0 chose. Looks again for `retry_ms` if it is not seen at once.
+  /// Opens the save's folder by the name that rank 0 chose. Retries for `retry_ms` if it is not
+  /// visible at once.
   Status open(const Folder &saves, const std::string &name, int64_t retry_ms);
 
-  /// Plans and proves, then reads. Nothing is handed to the sink before the cover is proved; a block is handed out only after its hash and
-  /// the header of its file were checked. After an error the sink has taken some of the ranges.
+  /// Plans the reads, proves that they cover the ranges, then reads. A block goes to the sink only
+  /// after its hash and the header of its file were checked. After an error the sink has received
+  /// some of the ranges.
   Status read(std::span<const Wanted> wanted, BlockSink &sink, Progress *progress);
 
-  /// Reads all files whole: every block, every header against the plan, the index against the description.
+  /// Reads all files whole: every block, every header against the plan, the index against the
+  /// description.
   Status verify(Progress *progress);
   /// Reads one file whole: its blocks and its header.
   Status verify_file(int64_t file, Progress *progress);

@@ -89,7 +89,7 @@ Status SaveWriter::write(BlockSource &source, Progress *progress) {
     FileReport report{output.plan.file, output.file.nbytes(), {}};
     const Status status = write_file(&output.file, bytes, options_, transfers_.get(), progress, &report.block_hashes, &counts_);
     if (!status.ok()) {
-      transfers_.reset();  // ends what is under way, before a file is closed
+      transfers_.reset();  // ends transfers in progress before a file is closed
       return status;
     }
     reports_.push_back(std::move(report));

@@ -15,7 +15,7 @@
 namespace zero::checkpoint {
 namespace {
 
-/// The name of a save in itself: the folder that is open is the save.
+/// The name of the open folder within itself, if that folder is a save.
 constexpr const char *kItself = ".";
 
 Status check_identity(const std::string &name, const std::string &path, const SaveDescription &description) {
@@ -73,7 +73,7 @@ class Search {
   }
 
  private:
-  /// The saves of one step.
+  /// Examines the saves of one step.
   Status look_at(std::span<const SaveEntry> entries, bool *found, FoundSave *out) {
     std::vector<FoundSave> valid;
     for (const SaveEntry &entry : entries) {

@@ -9,7 +9,7 @@
 namespace zero::checkpoint {
 namespace {
 
-/// The parser takes a zero byte for the end of the text.
+/// Refuses zero bytes, which the parser takes for the end of the text.
 Status check_bytes(std::string_view text, const std::string &file) {
   const size_t zero = text.find('\0');
   ZERO_CHECK(zero == std::string_view::npos, ZERO_E_CHECKPOINT, "%s: the JSON has a zero byte at %zu", file.c_str(), zero);
@@ -39,7 +39,7 @@ class ValueEvents final : public StrictEvents {
     return true;
   }
 
-  /// The place of the next value. Open values lie in open values, so no address changes while it is in use.
+  /// The place of the next value. Open values are nested, so no address changes while it is in use.
   JsonValue &place() { return open_.empty() ? root_ : open_.back()->items.emplace_back(); }
 
   bool open(JsonValue::Kind kind) {

@@ -1,5 +1,5 @@
-/// @file JSON of files that may be hostile: limited depth, no doubled keys, no byte after the value. Only sources of lib/checkpoint include
-/// this.
+/// @file Strict JSON, for files that may be hostile: limited depth, no duplicate keys, no byte
+/// after the value. Only sources of lib/checkpoint include this header.
 #pragma once
 
 #include "core/status.h"
@@ -13,7 +13,8 @@
 
 namespace zero::checkpoint {
 
-/// Counts the depth for a parser of events and keeps the first error. The derived class handles the events of values.
+/// Counts the depth of nesting during parsing and keeps the first error. The derived class handles
+/// the events of values.
 class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit StrictEvents(const std::string &file) : file_(file) {}
@@ -38,7 +39,7 @@ class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
   virtual bool array_begins() = 0;
   virtual bool array_ends() = 0;
 
-  int depth() const { return depth_; }  ///< of the container that the event is in; 1 in the outermost
+  int depth() const { return depth_; }  ///< depth of the container of the event; 1 in the outermost
   bool refuse(const char *what);
   bool fail(Status error);
 
@@ -52,8 +53,8 @@ class StrictEvents : public nlohmann::json_sax<nlohmann::json> {
   Status error_;
 };
 
-/// A value as it was read. The parser's own kind of value needs memory when it is destroyed; this
-/// one, at most kMostJsonDepth deep, does not.
+/// A parsed value. A value of the JSON library needs memory when it is destroyed; this one, at most
+/// kMostJsonDepth deep, does not.
 struct JsonValue {
   enum class Kind { other, boolean, negative, number, text, list, object };
   Kind kind = Kind::other;  ///< other: null, or a number that is no integer
@@ -61,14 +62,14 @@ struct JsonValue {
   uint64_t number = 0;
   int64_t negative = 0;
   std::string text;
-  std::vector<JsonValue> items;   ///< of a list; of an object, one for each key
-  std::vector<std::string> keys;  ///< of an object, no two alike
+  std::vector<JsonValue> items;   ///< items of a list; values of an object, one per key
+  std::vector<std::string> keys;  ///< keys of an object, all different
 
-  /// nullptr when there is none.
+  /// Returns nullptr if there is no such key.
   const JsonValue *find(std::string_view key) const;
 };
 
-/// Reads a whole value with the same limits. ZERO_E_CHECKPOINT.
+/// Parses one value with the same limits. ZERO_E_CHECKPOINT.
 Status parse_json(std::string_view text, const std::string &file, JsonValue *out);
 
 /// Appends a text in quotes. Throws for a text that is not UTF-8.

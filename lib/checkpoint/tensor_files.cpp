@@ -24,7 +24,7 @@ Status check_file_name(const std::string &name, const std::string &index) {
   return {};
 }
 
-/// Follows symbolic links: caches of models are full of them.
+/// Follows symbolic links, because caches of models use them.
 Status open_plain(const Folder &folder, const std::string &name, File *out) {
   return folder.open_file(name, out, nullptr, Folder::Links::followed);
 }
@@ -73,7 +73,7 @@ Status read_header(const File &file, Header *out) {
   return parse_header(json, nbytes, file.path(), out);
 }
 
-/// Finds the file or index that the reader of a folder opens first.
+/// Finds the file or index to open for a folder.
 Status main_file(const Folder &folder, std::string *out) {
   for (const char *name : {kIndexName, kModelName}) {
     bool there = false;
@@ -135,7 +135,7 @@ class RangeReader {
   const Entry &entry_of(const Piece &piece) const { return tensors_[static_cast<size_t>(piece.range->tensor)].entry; }
   int64_t place_of(const Piece &piece) const { return entry_of(piece).offset + piece.range->offset + piece.at; }
 
-  /// Reads from the unit in which the piece begins.
+  /// Reads from the unit that contains the begin of the piece.
   void begin(size_t p) {
     if (p >= pieces_.size()) return;
     const int64_t place = place_of(pieces_[p]);

@@ -1,5 +1,6 @@
-/// @file TensorFiles: plain safetensors of any tool, read by range: one file, or several with the usual index. No hashes; the strict checks
-/// of the header. Knows names, types and shapes; never what they mean.
+/// @file TensorFiles: plain safetensors of any tool, read by range, from one file or from several
+/// with the usual index. There are no hashes; headers are checked strictly. Knows names, types and
+/// shapes; never their meaning.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -21,7 +22,7 @@ struct StreamedFile;
 
 struct PlainTensor {
   Entry entry;
-  int64_t file;  ///< in TensorFiles
+  int64_t file;  ///< index in TensorFiles
 };
 
 /// Bytes of one tensor.
@@ -40,12 +41,14 @@ class PlainSink {
 
 class TensorFiles {
  public:
-  /// `path`: a .safetensors file; an index (.json); or a folder that has model.safetensors.index.json, model.safetensors, or one single
-  /// .safetensors file. The files named by an index lie in its folder: names with '/' are refused. ZERO_E_NOT_FOUND, ZERO_E_CHECKPOINT.
+  /// `path` is a .safetensors file, an index (.json), or a folder that has
+  /// model.safetensors.index.json, model.safetensors, or a single .safetensors file. The files of
+  /// an index must be in its folder: names with '/' are refused. ZERO_E_NOT_FOUND,
+  /// ZERO_E_CHECKPOINT.
   static Status open(const std::string &path, TensorFiles *out);
 
   const std::vector<PlainTensor> &tensors() const { return tensors_; }
-  /// -1 when there is none of that name.
+  /// Returns -1 if there is no such name.
   int64_t find(std::string_view name) const;
   /// __metadata__ of the first file.
   const std::map<std::string, std::string> &metadata() const { return metadata_; }
@@ -54,7 +57,7 @@ class TensorFiles {
   /// For texts.
   std::string path_of(int64_t file) const { return folder_.path_of(files_[static_cast<size_t>(file)]); }
 
-  /// As TensorReader::read(), once.
+  /// Like TensorReader::read(), with staging for one call.
   Status read(std::span<const PlainRange> ranges, const StreamOptions &options, PlainSink &sink, Progress *progress) const;
 
  private:
@@ -71,7 +74,7 @@ class TensorFiles {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Reads ranges of opened files, call after call, through the same staging buffers.
+/// Reads ranges of opened files; all calls use the same staging buffers.
 class TensorReader {
  public:
   /// The files must outlive the reader.
@@ -79,7 +82,7 @@ class TensorReader {
   TensorReader(const TensorReader &) = delete;
   ~TensorReader();
 
-  /// Reads ranges in the order of the files. The sink gets whole elements.
+  /// Reads ranges in the order of the files. The sink receives whole elements.
   Status read(std::span<const PlainRange> ranges, PlainSink &sink, Progress *progress);
 
   const StreamCounts &counts() const { return counts_; }
@@ -96,10 +99,10 @@ class TensorReader {
   StreamCounts counts_;
 };
 
-/// True for the name of a save, or of a file that only a save has.
+/// True for the name of a save, or of a file that only saves have.
 bool is_of_saves(const std::string &name);
-/// True for a path of plain safetensors: a .safetensors file, an index (.json), or a folder with such files. A save and a folder of saves are
-/// none, and neither is the rest of a save that was never committed.
+/// True for a path of plain safetensors: a .safetensors file, an index (.json), or a folder with
+/// such files. False for a save, a folder of saves, and the remains of an uncommitted save.
 Status is_plain(const std::string &path, bool *out);
 
 }  // namespace zero::checkpoint

@@ -15,7 +15,7 @@
 namespace zero::checkpoint {
 namespace {
 
-constexpr size_t kFewNbytes = 256 << 10;  // transferred in less time than a thread takes to wake
+constexpr size_t kFewNbytes = 256 << 10;  // a transfer takes less time than to wake a thread
 
 int64_t buffer_need(const StreamOptions &options) {
   return std::max(options.staging_nbytes / Transfers::kBuffers / kBlockNbytes, int64_t{1}) * kBlockNbytes;
@@ -36,7 +36,7 @@ Status Transfers::make(const StreamOptions &options, std::unique_ptr<Transfers> 
   return {};
 }
 
-/// False if no thread can be started: then the caller's thread transfers.
+/// Returns false if no thread can be started; the caller's thread then transfers.
 bool Transfers::has_thread() {
   if (thread_.joinable()) return true;
   if (std::exchange(tried_, true)) return false;
@@ -59,7 +59,7 @@ Transfers::~Transfers() {
   thread_.join();
 }
 
-/// False while the thread transfers: only one of the two may find out that a file cannot be direct.
+/// False while the thread transfers: only one of the two may detect that a file cannot be direct.
 bool Transfers::is_for_caller(const Job &job) {
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-/// @file Transfers: two staging buffers and a thread that reads or writes one of them while the other is filled or used. Knows files and
-/// bytes, no formats.
+/// @file Transfers: two staging buffers, and a thread that reads or writes one of them while the
+/// caller uses the other. Knows files and bytes, no formats.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -17,7 +17,8 @@
 
 namespace zero::checkpoint {
 
-/// A file that may pass the page cache by. A file system may refuse that at the first transfer only; then the file is buffered.
+/// A file that may bypass the page cache. A file system may refuse that only at the first transfer;
+/// then the file is buffered.
 struct StreamedFile {
   File file;
   bool direct = false;
@@ -28,15 +29,16 @@ class Transfers {
   static constexpr int kBuffers = 2;
   static constexpr int64_t kAlignment = 4096;
 
-  /// ZERO_E_OUT_OF_MEMORY. The thread is started with the first transfer of more than a few bytes.
-  /// The caller's thread does smaller ones while nothing is queued.
+  /// ZERO_E_OUT_OF_MEMORY. The first transfer of more than a few bytes starts the thread. The
+  /// caller's thread makes smaller transfers while nothing is queued.
   static Status make(const StreamOptions &options, std::unique_ptr<Transfers> *out);
   ~Transfers();
 
   std::span<std::byte> buffer(int number) const { return {memory_.get() + static_cast<size_t>(number) * buffer_nbytes_, buffer_nbytes_}; }
 
-  /// Begins to write the first `nbytes` of a buffer, or to read at least that many into it. Every begin has its end. Buffers are served in
-  /// the order in which they were begun. A direct file is read and written in whole units of kAlignment; the offset is at one.
+  /// Begins to write the first `nbytes` of a buffer, or to read at least that many into it. Call
+  /// end() after every begin. Buffers are served in order. A direct file is read and written in
+  /// whole units of kAlignment, at multiples of it.
   void begin_write(int number, StreamedFile *file, size_t nbytes, int64_t offset) { begin(number, {file, nbytes, offset, true}); }
   void begin_read(int number, StreamedFile *file, size_t nbytes, int64_t offset) { begin(number, {file, nbytes, offset, false}); }
   /// Waits for one buffer. ZERO_OK for a buffer without a transfer.
@@ -46,7 +48,7 @@ class Transfers {
 
  private:
   struct Job {
-    StreamedFile *file = nullptr;  ///< nullptr: none
+    StreamedFile *file = nullptr;  ///< nullptr: no job
     size_t nbytes = 0;
     int64_t offset = 0;
     bool writes = false;
@@ -75,7 +77,8 @@ class Transfers {
   std::thread thread_;
 };
 
-/// Waits at its end for all transfers, also when an exception passes. Made after the file that they use, so that none outlives the file.
+/// The destructor waits for all transfers, also during an exception. Construct it after the file
+/// that they use, so that the transfers end before the file is closed.
 class TransfersEnded {
  public:
   explicit TransfersEnded(Transfers *transfers) : transfers_(*transfers) {}
