@@ -1,5 +1,6 @@
-/// @file HostCopy: a part of an arena as the host sees it: in place, or a copy of a device's memory that goes back when it was changed. For
-/// what is done before steps, not in them. Knows bytes only.
+/// @file HostCopy: access of the host to part of an arena. Memory of the host is used in place;
+/// memory of a device is copied, and written back on request. For work before steps, not in them.
+/// Knows bytes only.
 #pragma once
 
 #include "memory/arena.h"
@@ -16,7 +17,8 @@ class HostCopy {
     nbytes_ = nbytes;
     device_ = source.device;
     if (device_ == nullptr) return {};
-    // Where this thread captures a stream no wait is allowed, and what was copied to would be gone before the copy.
+    // Fails here while this thread captures a stream: a captured copy would run after copy_ is
+    // gone.
     ZERO_TRY(device_->wait());
     MemorySource host = source;
     host.device = nullptr;

@@ -1,5 +1,6 @@
-/// @file ModuleBuffers: tensors beside the parameters that a model keeps on every rank (statistics of normalisations and the like), and how
-/// ranks bring them in line. Knows no gradients and no updates.
+/// @file ModuleBuffers: tensors beside the parameters that a model keeps on every rank, such as
+/// statistics of normalisations, and their synchronisation between ranks. Knows no gradients and no
+/// updates.
 #pragma once
 
 #include "core/dtype.h"
@@ -21,8 +22,9 @@ struct ModuleBuffer {
   DType dtype;
   std::vector<int64_t> shape;
   int64_t count;
-  int32_t rule;               ///< a zero_sync
-  std::byte *data = nullptr;  ///< whole on every rank; nullptr before seal and without elements
+  int32_t rule;  ///< a zero_sync
+  /// Full tensor on every rank; nullptr before seal and without elements.
+  std::byte *data = nullptr;
 
   int64_t nbytes() const { return count * dtype_nbytes(dtype); }
 };
@@ -34,20 +36,20 @@ class ModuleBuffers {
   Status check_id(int64_t id) const;
   const ModuleBuffer &operator[](int64_t id) const { return buffers_[static_cast<size_t>(id)]; }
   int64_t size() const { return static_cast<int64_t>(buffers_.size()); }
-  /// One line each.
+  /// One line per buffer.
   std::string text() const;
 
-  /// Makes the memory of all, zero at first.
+  /// Allocates all buffers, filled with zero.
   Status allocate(const MemorySource &source);
   void release();
-  /// Bytes of all without padding.
+  /// Bytes of all buffers without padding.
   int64_t formula_nbytes() const;
 
-  /// Brings all in line, one collective per rule and dtype.
+  /// Synchronises all buffers by their rules, with one collective per rule and dtype.
   Task sync(Group &group) const;
 
  private:
-  /// Buffers of one rule and dtype lie end to end.
+  /// Contiguous buffers of one rule and dtype.
   struct Run {
     int32_t rule;
     DType dtype;

@@ -1,4 +1,5 @@
-/// @file Ranks tell each other their ranges, then each pair exchanges what the one has and the other wants.
+/// @file Ranks exchange their ranges. Then each pair of ranks exchanges the elements in which a
+/// range of one overlaps the shard of the other.
 #include "engine/storage/ranged_io.h"
 
 #include "group/collectives/agreement.h"

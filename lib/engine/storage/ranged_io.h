@@ -1,4 +1,5 @@
-/// @file Reading and writing ranges of something that is cut over ranks, whoever owns them. Knows cuts and collectives; never what is cut.
+/// @file Reading and writing ranges of a sharded array, whichever ranks own them. Knows cuts and
+/// collectives; never the meaning of the array.
 #pragma once
 
 #include "group/collectives.h"
@@ -7,17 +8,18 @@
 
 namespace zero {
 
-/// A whole that is cut over the ranks of a group.
+/// An array that is sharded over the ranks of a group.
 struct CutWhole {
-  const Cuts *cuts;  ///< of the whole, the same on all ranks
-  std::byte *own;    ///< this rank's cut
+  const Cuts *cuts;  ///< the range of each rank, the same list on all ranks
+  std::byte *own;    ///< this rank's shard
   DType dtype;
-  uint64_t detail;  ///< hash of which whole it is, compared on all ranks
+  uint64_t detail;  ///< hash that identifies the array, compared on all ranks
 };
 
-/// Collectives in which each rank names its own range of the whole, which may be empty.
+/// Collectives. Each rank passes its own range of the array, which may be empty.
 Task read_range(Group &group, CutWhole whole, Range range, void *data);
-/// Where ranges overlap the highest rank's values stay. *out_any, unless nullptr: whether any rank wrote something.
+/// If ranges overlap, the values of the highest rank remain. *out_any, unless nullptr, is true if
+/// any rank wrote elements.
 Task write_range(Group &group, CutWhole whole, Range range, const void *data, bool *out_any = nullptr);
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-/// @file What a parameter was, and where it is something else.
+/// @file Copying parameters before a write, and clearing the remainders of those that changed.
 #include "engine/storage/remainders.h"
 
 #include "engine/storage/host_copy.h"
@@ -8,7 +8,7 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kElementNbytes = 2;  // of both
+constexpr int64_t kElementNbytes = 2;  // bytes of a parameter, and of a remainder
 
 }  // namespace
 

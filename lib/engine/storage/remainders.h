@@ -1,5 +1,6 @@
-/// @file Remainders: of a bf16 parameter that is written. Those of the elements that change become 0, so that masters are what was written.
-/// Knows memory; never why it is written.
+/// @file Remainders: keeps the remainders of bf16 parameters in line with a write to the
+/// parameters. The remainder of each changed element becomes 0, so that its master equals the
+/// written value. Knows memory; never the reason of the write.
 #pragma once
 
 #include "core/status.h"
@@ -12,9 +13,10 @@ namespace zero {
 
 class Remainders {
  public:
-  /// Before the write: `count` elements of this rank, and what completes them. `source` is that of both.
+  /// Call before the write, with `count` parameters of this rank and their remainders. `source` is
+  /// that of both.
   Status keep(const MemorySource &source, std::byte *params, std::byte *remainders, int64_t count);
-  /// After it.
+  /// Call after the write. Zeroes the remainders of the elements that changed.
   Status clear_changed();
 
  private:

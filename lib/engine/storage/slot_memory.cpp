@@ -38,7 +38,7 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
   for (Slot &slot : slots_) slot.tensors = slot.number == ZERO_SLOT_UPDATE_COUNT ? std::ssize(plan.params()) : 0;
 }
 
-/// `range` is counted within the bucket.
+/// `range` is relative to the bucket.
 SlotMemory::Extent SlotMemory::extent_within(Range range, const PlannedBucket &bucket, const Plan &plan) {
   Extent extent;
   for (const int64_t id : bucket.params) {
@@ -51,14 +51,14 @@ SlotMemory::Extent SlotMemory::extent_within(Range range, const PlannedBucket &b
   return extent;
 }
 
-/// Rounded up to whole lines, so that kernels may be cut on them.
+/// Rounded up to whole lines, so that kernels may split the work at lines.
 int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) {
   if (!place.kept) return 0;
   const int64_t elements = round_up(place.whole ? bucket.flat.count() : bucket.own.count(), kLine);
   return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
 }
 
-/// Where the bytes of the slot begin in its arena, behind `taken` bytes of others.
+/// The offset of the slot in its arena, after `taken` bytes of other slots.
 int64_t SlotMemory::begin_of(const Slot &slot, int64_t taken) const {
   return round_up(taken, kPageNbytes) + (&slot - slots_.data()) * kSlotStagger;
 }
@@ -114,7 +114,7 @@ Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, S
   } else {
     ZERO_TRY(make(ZERO_MEMORY_PARAM, !sharding.alone, &param_arena_));
   }
-  // A gradient shard is only this rank's: the buckets it is reduced from are what others read.
+  // A gradient shard is private: other ranks read the buckets that it is reduced from.
   ZERO_TRY(make(ZERO_MEMORY_GRAD, !sharding.alone && sharding.stage < 2, &grad_arena_));
   return make(ZERO_MEMORY_STATE, sharding.shares_states, &state_arena_);
 }
@@ -140,7 +140,7 @@ int64_t *SlotMemory::update_counts() const {
   return reinterpret_cast<int64_t *>(kept->data);
 }
 
-/// Slots with an entry per line are those of tensors that begin on one.
+/// Tensors with slots of one entry per line begin on a line, so that their lines add up.
 int64_t SlotMemory::formula_nbytes(int32_t category) const {
   int64_t nbytes = 0;
   for (const Slot &slot : slots_) {

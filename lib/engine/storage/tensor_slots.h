@@ -1,5 +1,5 @@
-/// @file TensorSlots: where the slots of each parameter lie on this rank, and what of them is its own. Knows addresses; never what they
-/// hold.
+/// @file TensorSlots: the addresses of each parameter's slots on this rank, and the ranges that are
+/// its own. Knows addresses; never their contents.
 #pragma once
 
 #include "core/partition.h"
@@ -15,40 +15,42 @@ namespace zero {
 
 class TensorSlots {
  public:
-  /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
+  /// `all`: this rank updates all elements, not only its shards. All arguments must outlive the
+  /// object.
   TensorSlots(const Params &params, const Layout &layout, const SlotMemory &memory, bool all)
       : params_(params), layout_(layout), memory_(memory), all_(all) {}
 
   const SlotMemory &memory() const { return memory_; }
 
-  /// False: no such slot is kept for the parameter, and *out is of no use. One without elements has the slots of its format, but no memory:
-  /// *out may then be nullptr.
+  /// Returns false if no such slot is kept for the parameter; *out is then unusable. A parameter
+  /// without elements has the slots of its format, but no memory: *out may then be nullptr.
   bool find(int32_t number, int64_t id, const Slot **out) const;
 
-  /// @name Of a parameter with elements
+  /// @name Only for parameters with elements
   /// @{
   const SlotPlace &place(const Slot &slot, int64_t id) const { return memory_.place(slot, layout_.plan().param(id).bucket); }
-  /// Element `offset`, or of a slot per tensor its one entry.
+  /// Address of element `offset`, or of the only entry of a slot per tensor.
   std::byte *at(const Slot &slot, int64_t id, int64_t offset) const;
-  /// Where this rank's cut lies; any address where the cut is empty.
+  /// Address of this rank's shard; any address if the shard is empty.
   std::byte *own_cut(const Slot &slot, int64_t id) const;
   std::byte *whole_param(int64_t id) const { return at(memory_.param(), id, 0); }
-  /// Of a coded parameter, from element `offset` on, which is on a line.
+  /// A quantized parameter from element `offset` on, which is on a line.
   kernels::Elements codes_at(int64_t id, int64_t offset) const;
   /// @}
 
   /// Elements that this rank owns.
   Range own(int64_t id) const { return layout_.plan().own_param_cut(id); }
-  /// Elements that it updates; none of a tied parameter.
+  /// Elements that this rank updates; none of a tied parameter.
   Range updated(int64_t id) const;
-  /// True when it keeps only its cut of the parameter.
+  /// True if this rank keeps only its shard of the parameter.
   bool sharded(int64_t id) const;
-  /// True when the parameter is stored as codes.
+  /// True if the parameter is stored quantized.
   bool coded(int64_t id) const { return has_elements(id) && layout_.format_of(id).coded(); }
-  /// True when acquiring the parameter fills a buffer, so that what was acquired does not change with a step.
+  /// True if acquiring the parameter fills a buffer. The acquired values then do not change with a
+  /// step.
   bool buffered(int64_t id) const { return sharded(id) || coded(id); }
   bool any_buffered() const;
-  /// Cuts of elements counted in entries of a slot.
+  /// Converts cuts in elements to cuts in entries of a slot.
   static Cuts entry_cuts(const SlotPlace &place, const Cuts &elements);
 
  private:
