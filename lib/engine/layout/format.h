@@ -1,5 +1,5 @@
-/// @file Format: how the elements of a parameter are stored, slot by slot. Parameters of one format lie in one flat space, whatever the
-/// stage. Knows no memory, no ranks.
+/// @file Format: the storage of a parameter's elements, slot by slot. Parameters of one format
+/// share one flat space, whatever the stage. Knows no memory, no ranks.
 #pragma once
 
 #include "core/dtype.h"
@@ -30,19 +30,19 @@ struct SlotFormat {
 };
 
 struct Format {
-  DType value;  ///< what the caller sees
-  DType param;  ///< what is stored
+  DType value;  ///< dtype that the caller sees
+  DType param;  ///< dtype of the stored elements
   DType grad;
   bool trains;                          ///< has a gradient and an update
   bool kept_whole;                      ///< small: stays whole on every rank in stage 3
   bool replicated;                      ///< the same on all ranks of the model group
   const kernels::Algorithm *algorithm;  ///< nullptr: the caller's own, or none
   std::vector<SlotFormat> states;       ///< master, average, the algorithm's
-  bool counts_updates;                  ///< and ZERO_SLOT_UPDATE_COUNT per tensor, on every rank
+  bool counts_updates;                  ///< keeps ZERO_SLOT_UPDATE_COUNT per tensor, on every rank
 
-  /// Parameters are stored as codes with a scale per line, and decoded for the caller.
+  /// Parameters are stored quantized with a scale per line, and dequantized for the caller.
   bool coded() const { return param != value; }
-  /// Tensors are not cut: the algorithm needs them whole on one rank.
+  /// Tensors are not cut, because the algorithm needs each one whole on one rank.
   bool whole_tensors() const { return trains && algorithm != nullptr && algorithm->matrix; }
   friend bool operator==(const Format &, const Format &) = default;
 };
@@ -53,15 +53,15 @@ Format make_format(const Param &param, const Settings &settings, const kernels::
 /// Slots of the outer step, which no update reads or writes.
 constexpr bool is_common(int32_t slot) { return slot == ZERO_SLOT_ANCHOR || slot == ZERO_SLOT_OUTER_MOMENT; }
 
-/// Slots that have the same bits in all replicas while these are together.
+/// Slots that have equal bits in all replicas while the replicas are in sync.
 constexpr bool is_alike_together(int32_t slot) {
   return slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE || slot == ZERO_SLOT_MASTER || slot == ZERO_SLOT_AVERAGE;
 }
 
-/// nullptr: there is none of this number.
+/// Returns nullptr if no slot has this number.
 const SlotFormat *find_format(std::span<const SlotFormat> formats, int32_t number);
 
-/// In texts: "first moment".
+/// The name in texts, such as "first moment".
 std::string slot_name(int32_t number);
 
 /// The slot that holds the scales of a block-scaled slot.

@@ -9,7 +9,7 @@
 
 namespace zero {
 
-/// The same on all ranks, so all of them find the same.
+/// The inputs are the same on all ranks, so all ranks return the same result.
 Status Layout::check_matrices() const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Param &param = params_[id];
@@ -51,7 +51,8 @@ std::vector<SlotFormat> Layout::slots_of(int64_t id) const {
   return slots;
 }
 
-/// Formats, and so the layout of flat spaces, depend on nothing that may differ between runs of the same bits.
+/// Formats, and with them the flat spaces, depend on nothing that may differ between runs that must
+/// agree bit for bit.
 void Layout::make_formats() {
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (params_[id].tied()) {
@@ -66,7 +67,7 @@ void Layout::make_formats() {
   }
 }
 
-/// Of parameters, gradients and states on each of equal ranks, padding left out.
+/// Bytes of parameters, gradients and states on each of equal ranks, without padding.
 int64_t Layout::formula_nbytes() const {
   const auto ranks = static_cast<int64_t>(settings_.shard_weights.size());
   const auto share = [&](int64_t nbytes, int64_t sharded_from) { return settings_.stage >= sharded_from ? nbytes / ranks : nbytes; };
@@ -84,11 +85,12 @@ int64_t Layout::formula_nbytes() const {
   return sum;
 }
 
-/// From about 20 MB per rank on, pools, what is gathered ahead and staging together take at most a tenth
-/// of what a rank keeps, but for buckets of one tensor that is larger. Of that tenth, two buckets with buffers for smaller ones
-/// beside them (BucketPool) take less than a third, what is gathered ahead half, and staging (two
-/// groups, four rounds each) an eighth. Buckets of more than kMost move no faster. All ranks choose
-/// alike, whatever their weights.
+/// If a rank keeps about 20 MB or more, then pools, prefetched parameters and staging together take
+/// at most a tenth of that. Buckets of one larger tensor are the exception.
+/// Two buckets, with buffers for smaller ones beside them (BucketPool), take less than a third of
+/// the tenth. Prefetched parameters take half of it, and staging (two groups, four rounds each) an
+/// eighth. Buckets of more than kMost are no faster. All ranks choose the same sizes, whatever
+/// their weights.
 void Layout::choose_sizes() {
   constexpr int64_t kLeast = 64 << 10;
   constexpr int64_t kMost = 25 << 20;
@@ -99,14 +101,15 @@ void Layout::choose_sizes() {
   most_round_nbytes_ = chosen ? std::max(tenth / 64, kLeast / 2) : INT64_MAX;
 }
 
-/// Multiplications of an update that needs the whole matrix: rows x columns x the smaller of both, up to a factor.
+/// Multiplications, up to a factor, of an update that needs the whole matrix: rows x columns x the
+/// smaller of both.
 double Layout::cost_of(int64_t id) const {
   const std::vector<int64_t> &shape = params_[id].shape;
   if (shape.size() != 2) return 0;
   return static_cast<double>(params_[id].count) * static_cast<double>(std::min(shape[0], shape[1]));
 }
 
-/// Less than a line is reduced with its neighbours: it would not begin on one.
+/// A tensor of less than a line is reduced with its neighbours, because it may not begin on a line.
 int64_t Layout::reduced_rows(const Param &param) {
   return param.options.by_rows && !param.options.frozen && param.count >= kLine ? param.shape[0] : 0;
 }

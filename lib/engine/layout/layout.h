@@ -1,5 +1,5 @@
-/// @file Layout: how registered parameters are stored and who owns what of them: the format of each, and the plan made from these. Pure
-/// arithmetic from what all ranks agree on; knows no memory and no collectives.
+/// @file Layout: the formats of registered parameters, and the plan made from them. Pure arithmetic
+/// on values that all ranks agree on; knows no memory and no collectives.
 #pragma once
 
 #include "engine/config/hyper_set.h"
@@ -16,18 +16,18 @@ namespace zero {
 
 class Layout {
  public:
-  /// What is given must outlive it.
+  /// All arguments must outlive the object.
   Layout(const Params &params, const Settings &settings, const std::vector<HyperSet> &sets)
       : params_(params), settings_(settings), sets_(sets) {}
 
-  /// Whether algorithms that update matrices were given matrices.
+  /// Checks that algorithms that update matrices were given matrices.
   Status check_matrices() const;
   Status make(int64_t rank);
-  /// Forgets formats; the plan stays.
+  /// Drops the formats; keeps the plan.
   void clear();
 
   const Plan &plan() const { return plan_; }
-  /// @name What was given, or where that is left to the layout follows from the model: see choose_sizes()
+  /// @name Sizes that were given, or chosen by choose_sizes()
   /// @{
   int64_t bucket_nbytes() const { return bucket_nbytes_; }
   /// Most bytes of parameters gathered ahead in stage 3.
@@ -40,7 +40,7 @@ class Layout {
   const Format &format_of(int64_t id) const { return formats_[static_cast<size_t>(spaces_[static_cast<size_t>(id)])]; }
   const Format &format_in(const PlannedBucket &bucket) const { return formats_[static_cast<size_t>(bucket.space)]; }
   bool any_coded() const;
-  /// Parameter and states; a gradient lives for one step.
+  /// Slots of the parameter and its states; a gradient lives for one step.
   std::vector<SlotFormat> slots_of(int64_t id) const;
 
  private:

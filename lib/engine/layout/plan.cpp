@@ -31,7 +31,8 @@ void Plan::lay_out(const PlanInput &input) {
   }
 }
 
-/// A bucket is closed when the next tensor would pass the size, but only on a line: small tensors that share one stay together.
+/// A bucket is closed when the next tensor would pass the size, but only on a line: small tensors
+/// that share one stay together.
 void Plan::place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64_t *open_bucket) {
   PlannedParam &placed = params_[static_cast<size_t>(id)];
   const int64_t space = input.tensors[static_cast<size_t>(id)].space;
@@ -55,8 +56,9 @@ void Plan::place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64
   placed.bucket = *open_bucket;
 }
 
-/// The costliest tensor goes to the rank that has the least to do in proportion to its weight (Graham, "Bounds on multiprocessing timing
-/// anomalies", 1969: within 4/3 of the best); ties go to the first.
+/// Tensors are assigned from the costliest on, each to the rank with the least work afterwards in
+/// proportion to its weight (Graham, "Bounds on multiprocessing timing anomalies", 1969: within 4/3
+/// of the best). Ties go to the first rank.
 void Plan::assign_whole_tensors(const PlanInput &input) {
   std::vector<int64_t> whole;
   for (int64_t index = 0; index < bucket_count(); ++index) {
@@ -95,7 +97,7 @@ void Plan::cut_params(const PlanInput &input) {
   }
 }
 
-/// What of a tensor lies in a range of its bucket, counted within the tensor.
+/// The part of a tensor in a range of its bucket, relative to the tensor.
 Range Plan::part_of(int64_t id, Range in_bucket) const {
   const PlannedParam &placed = param(id);
   const int64_t begin = placed.flat.begin - bucket(placed.bucket).flat.begin;
@@ -161,7 +163,7 @@ void Plan::set_order(const PlanInput &input) {
   count_held(input, place);
 }
 
-/// `last`, by bucket: where in the order the last of its gradients comes.
+/// `last[bucket]` is the position of the bucket's last gradient in the order.
 void Plan::count_held(const PlanInput &input, std::span<const size_t> last) {
   std::vector<bool> open(buckets_.size());
   int64_t count = 0;

@@ -1,5 +1,6 @@
-/// @file Plan: where every element lies and which rank owns it: flat spaces, buckets, cuts, order. Pure arithmetic from the parameters, the
-/// config and the number of ranks; knows no memory, no kernels and no collectives.
+/// @file Plan: the place and the owner of every element: flat spaces, buckets, cuts, order. Pure
+/// arithmetic on the parameters, the config and the number of ranks; knows no memory, no kernels
+/// and no collectives.
 #pragma once
 
 #include "core/partition.h"
@@ -16,18 +17,19 @@ struct TensorShape {
   int64_t count;
   int64_t space = 0;
   int64_t tied_to = -1;  ///< the earlier tensor whose place this one shares
-  double cost = 0;       ///< of its update, where tensors are not cut
-  int64_t rows = 0;      ///< by which it is reduced; 0: whole
+  double cost = 0;       ///< cost of its update, for tensors that are not cut
+  int64_t rows = 0;      ///< number of rows by which it is reduced; 0: whole
 };
 
 /// A flat space: tensors that are stored alike, laid end to end.
 struct SpaceShape {
   int64_t bucket_elements;
-  bool trains = true;          ///< has gradients, which are reduced bucket by bucket
-  bool whole_tensors = false;  ///< each tensor is a bucket of its own that one rank owns; ranks share the cost
+  bool trains = true;  ///< has gradients, which are reduced bucket by bucket
+  /// Each tensor is a bucket of its own that one rank owns; ranks share the cost.
+  bool whole_tensors = false;
 };
 
-/// What a plan is made from. The layout depends on everything but `order`.
+/// The input of a plan. The layout depends on everything but `order`.
 struct PlanInput {
   std::span<const TensorShape> tensors;  ///< in order of registration
   std::span<const SpaceShape> spaces;
@@ -41,7 +43,8 @@ struct PlannedParam {
   int64_t bucket = -1;  ///< -1 for a tensor without elements
 };
 
-/// The rows of a tensor that is reduced by them. It is the first of its bucket; smaller ones may share its last line.
+/// The rows of a tensor that is reduced by them. It is the first of its bucket; smaller ones may
+/// share its last line.
 struct PlannedRows {
   int64_t count = 0;  ///< 0: the bucket is reduced whole
   int64_t width = 0;  ///< elements of each
@@ -50,12 +53,13 @@ struct PlannedRows {
 struct PlannedBucket {
   int64_t space = 0;
   Range flat;                     ///< in its space; begins on a line; holds whole tensors
-  std::vector<int64_t> params;    ///< ids of the tensors that lie here, in flat order; tied ones are left out
+  std::vector<int64_t> params;    ///< ids of its tensors in flat order, without tied ones
   int64_t element_count = 0;      ///< elements of tensors, gaps left out
   int64_t own_element_count = 0;  ///< those in this rank's cut
-  int64_t whole_owner = -1;       ///< the rank that owns all of it, where tensors are not cut; otherwise -1
-  Range own;                      ///< this rank's cut, counted within the bucket
-  std::vector<Range> gaps;        ///< elements of no tensor, counted within the bucket
+  /// The rank that owns all of it, if tensors are not cut; otherwise -1.
+  int64_t whole_owner = -1;
+  Range own;                ///< this rank's cut, counted within the bucket
+  std::vector<Range> gaps;  ///< elements of no tensor, counted within the bucket
   PlannedRows rows = {};
 };
 
@@ -77,17 +81,18 @@ class Plan {
   const PlannedBucket &bucket(int64_t index) const { return buckets_[static_cast<size_t>(index)]; }
   int64_t bucket_count() const { return static_cast<int64_t>(buckets_.size()); }
 
-  /// @name Who owns what: computed where it is asked for, so that a plan holds nothing for each pair of a rank and a tensor
+  /// @name Ownership. It is computed on request, so that a plan stores nothing per pair of a rank
+  /// and a tensor.
   /// @{
   int64_t rank_count() const { return weights_.size(); }
-  /// Counted within the bucket.
+  /// Relative to the bucket.
   Range bucket_cut(int64_t index, int64_t rank) const;
   Cuts bucket_cuts(int64_t index) const;
-  /// By line of the bucket: 1 where a tensor of less than a line lies, otherwise 0.
+  /// One entry per line of the bucket: 1 if a tensor of less than a line is in it, otherwise 0.
   std::vector<uint8_t> shared_lines(int64_t index) const;
-  /// Counted within the tensor; {0, 0} where the rank owns none of it.
+  /// Relative to the tensor; {0, 0} if the rank owns none of it.
   Range param_cut(int64_t id, int64_t rank) const;
-  /// Those of a tensor without elements are empty ranges.
+  /// All ranges are empty for a tensor without elements.
   Cuts param_cuts(int64_t id) const;
   /// This rank's param_cut.
   Range own_param_cut(int64_t id) const;
@@ -95,15 +100,18 @@ class Plan {
 
   /// Buckets that have gradients, in the order of their reductions.
   const std::vector<int64_t> &order() const { return order_; }
-  /// Most of them that are held at once when gradients come in the order of the input: those that wait for some of theirs, but two where
-  /// one is filled while another is reduced.
+  /// The most buckets held at once if gradients arrive in the order of the input. These are the
+  /// buckets that still wait for gradients, and at least two, so that one is filled while another
+  /// is reduced.
   int64_t held_bucket_count() const { return held_bucket_count_; }
   /// Pieces of tensors that this rank owns, bucket by bucket.
   const std::vector<PlannedView> &views() const { return views_; }
 
-  bool any_rows() const;                                            ///< a bucket is reduced by rows
-  int64_t element_count() const { return element_count_; }          ///< P: elements of all tensors
-  int64_t own_element_count() const { return own_element_count_; }  ///< P_r: those that this rank owns
+  /// True if a bucket is reduced by rows.
+  bool any_rows() const;
+  int64_t element_count() const { return element_count_; }  ///< P: elements of all tensors
+  /// P_r: those that this rank owns.
+  int64_t own_element_count() const { return own_element_count_; }
 
  private:
   void lay_out(const PlanInput &input);
