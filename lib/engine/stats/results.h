@@ -1,4 +1,5 @@
-/// @file What an optimizer tells of itself: views, slots, memory and times. Knows neither how they are found nor the structs of the ABI.
+/// @file Results: reports of an optimizer about views, slots, memory and times. Knows neither how
+/// they are found nor the structs of the ABI.
 #pragma once
 
 #include "core/dtype.h"
@@ -22,7 +23,8 @@ struct SlotInfo {
   int64_t count;  ///< entries
 };
 
-/// Bytes of one category: what the stage needs for ever by formula, and what comes on top.
+/// Bytes of one category. `formula`: what the stage keeps until release; `constant`: the most that
+/// it takes beyond that.
 struct MemoryUse {
   int64_t now_nbytes;
   int64_t peak_nbytes;

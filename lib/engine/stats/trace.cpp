@@ -1,4 +1,5 @@
-/// @file The ring of events, and its text: "Trace Event Format" (Google, 2016), complete events ("ph": "X") in microseconds.
+/// @file The ring of events, and its text: "Trace Event Format" (Google, 2016), complete events
+/// ("ph": "X") in microseconds.
 #include "engine/stats/trace.h"
 
 #include <nlohmann/json.hpp>
@@ -60,7 +61,7 @@ std::string Trace::text(int64_t rank, const std::function<const std::string &(in
                       {"ts", microseconds(event.begin_ns)},
                       {"dur", microseconds(event.end_ns - event.begin_ns)}});
   }
-  // Names may be any bytes.
+  // Bytes of names that are not UTF-8 are replaced.
   return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

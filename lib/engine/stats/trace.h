@@ -1,5 +1,5 @@
-/// @file Trace: what an optimizer did and when. Keeps the newest events and writes them in the Chrome trace format (JSON), which Perfetto
-/// shows. Knows nothing of what the events mean.
+/// @file Trace: the newest events of an optimizer and their times, in the Chrome trace format
+/// (JSON), which Perfetto shows. Knows nothing of the meaning of events.
 #pragma once
 
 #include "core/clock.h"
@@ -15,13 +15,14 @@ namespace zero {
 /// Off until it is opened; then any thread may record and read.
 class Trace {
  public:
-  /// Where events are shown. Those of one track never overlap, unless one lies within the other.
+  /// The row that shows the event. Two events of one track either do not overlap, or one contains
+  /// the other.
   enum class Track { gradients, operations, reductions, gathers };
-  /// What an event's index counts.
+  /// The meaning of an event's index.
   enum class About { nothing, param, bucket };
 
   struct Event {
-    const char *what;  ///< of the program's text
+    const char *what;  ///< a string literal
     Track track;
     About about;
     int64_t index;
@@ -29,11 +30,12 @@ class Trace {
     int64_t end_ns;
   };
 
-  /// Makes room for this many events, from then on nothing is allocated; 0 leaves the trace off. May throw std::bad_alloc.
+  /// Allocates room for this many events, so that recording allocates nothing; 0 leaves the trace
+  /// off. May throw std::bad_alloc.
   void open(int64_t most);
   bool on() const { return most_ > 0; }
   void record(const Event &event);
-  /// `name_of` a parameter. May throw std::bad_alloc.
+  /// `name_of` returns the name of a parameter. May throw std::bad_alloc.
   std::string text(int64_t rank, const std::function<const std::string &(int64_t)> &name_of) const;
 
  private:
@@ -45,7 +47,7 @@ class Trace {
   size_t next_ = 0;  ///< place of the next event, once the ring is full
 };
 
-/// Records the time from its making to its end.
+/// Records the time from its construction to its destruction.
 class TraceSpan {
  public:
   explicit TraceSpan(Trace &trace, const char *what, Trace::Track track = Trace::Track::operations,
