@@ -1,4 +1,5 @@
-/// @file Checksums: hashes of parts of slots, chunk by chunk, and what they were when they were last taken. Knows no ranks and no steps.
+/// @file Checksums: hashes of parts of slots, chunk by chunk, as of the last take(). Knows no ranks
+/// and no steps.
 #pragma once
 
 #include "core/partition.h"
@@ -25,7 +26,7 @@ struct SlotPart {
 
 class Checksums {
  public:
-  /// Most bytes of a chunk, in which one hash tells of a change.
+  /// Most bytes of a chunk; each chunk has one hash.
   static constexpr int64_t kChunkNbytes = 65'536;
 
   void add(const SlotPart &part);
@@ -35,14 +36,14 @@ class Checksums {
   SlotPart chunk(int64_t index) const;
   int64_t nbytes() const { return nbytes_; }
 
-  /// Takes all hashes anew.
+  /// Computes all hashes.
   Status take(const Kernels &kernels);
-  /// Takes those of one slot of one parameter anew.
+  /// Computes the hashes of one slot of one parameter.
   Status take(const Kernels &kernels, int64_t param, int32_t slot);
-  /// As they were last taken, by chunk.
+  /// The hashes of the last take(), by chunk.
   std::span<const uint64_t> hashes() const { return hashes_; }
 
-  /// Chunks whose hash is no longer that.
+  /// The chunks whose hash has changed since the last take().
   struct Changes {
     int64_t count = 0;
     int64_t first = -1;
@@ -58,7 +59,7 @@ class Checksums {
   std::vector<Entry> entries_;
   std::vector<kernels::Bytes> chunks_;
   std::vector<uint64_t> hashes_;
-  std::vector<uint64_t> now_;  ///< of find_changes()
+  std::vector<uint64_t> now_;  ///< the hashes that find_changes() computed
   int64_t nbytes_ = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-/// Of the most ranks that have alike hashes the first; -1 where as many have others.
+/// Returns the first rank that has the most common hash; -1 if several hashes are equally common.
 int64_t most_common(std::span<const uint64_t> hashes) {
   int64_t best = -1;
   int64_t best_count = 0;
@@ -42,7 +42,8 @@ void Verifier::close() {
   across_.reset();
 }
 
-/// What this rank alone is to hold: all that it updates, and its cuts of frozen parameters.
+/// Lists the slots that this rank must hold correctly: all that it updates, and its shards of
+/// frozen parameters.
 void Verifier::list_updated(Which which, Checksums &out) const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Range range = tensors_.updated(id);
@@ -50,7 +51,7 @@ void Verifier::list_updated(Which which, Checksums &out) const {
   }
 }
 
-/// What every rank holds alike.
+/// Lists the slots that every rank keeps in full.
 void Verifier::list_replicas(Checksums &out) const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (params_[id].count > 0 && !params_[id].tied()) list_slots(id, {0, params_[id].count}, Which::whole, out);
@@ -64,13 +65,13 @@ void Verifier::list_slots(int64_t id, Range range, Which which, Checksums &out) 
     const bool replicated = place.whole && !(one_copy_ && slot.category == ZERO_MEMORY_PARAM);
     if (which == Which::whole && !replicated) continue;
     if (which == Which::alike_together && !is_alike_together(format.number)) continue;
-    // Each rank that updates a part of a tensor does so by the tensor's entries.
+    // Every rank that updates a part of a tensor updates the tensor's single entry.
     const int64_t begin = place.per_tensor() ? 0 : place.entries(range.begin);
     out.add({id, format.number, begin, place.entries(range.end) - begin, tensors_.at(slot, id, range.begin), dtype_nbytes(place.dtype)});
   }
 }
 
-/// A device that decides steps is asked how many it has applied only where that may be so.
+/// If a device decides steps, its count of applied steps is fetched only if the window may open.
 Status Verifier::move_window() {
   if (every_ == 0) return {};
   const bool may_open = (run_.most_applied_count() + 1) / every_ > run_.known().applied_count / every_;
@@ -148,7 +149,7 @@ Task Verifier::compare_replicas(bool alike, Finding &finding, int64_t *out_nbyte
   co_return co_await share_in(*group_, finding);
 }
 
-/// Hashes of all chunks go to all ranks; the bytes of the first chunk that differs follow.
+/// Gathers the hashes of all chunks on all ranks, then the bytes of the first chunk that differs.
 Task Verifier::compare(Compared compared, const Checksums &alike, Finding &finding) const {
   Group &group = compared.group;
   const int64_t ranks = group.size();
@@ -180,8 +181,9 @@ Task Verifier::compare(Compared compared, const Checksums &alike, Finding &findi
   co_return Status();
 }
 
-/// Which rank differs from most, and where. Where no bits are those of most ranks, rank 0 and the first that differs from it are named.
-/// Memory that was read otherwise a moment ago than now, as failing memory is, is told as the whole chunk.
+/// Finds the rank that differs from most others, and the entries. If no hash is the most common
+/// one, it names rank 0 and the first rank that differs from it. If the bytes are equal although
+/// the hashes differed, as in failing memory, it reports the whole chunk.
 void Verifier::narrow_down(const Compared &ranks, const SlotPart &chunk, std::span<const uint64_t> hashes,
                            const std::vector<std::byte> &pieces, Finding &finding) const {
   const auto named = [&ranks](int64_t rank) { return ranks.first + rank * ranks.stride; };

@@ -1,5 +1,6 @@
-/// @file Verifier: whether memory still holds what libzero wrote. Shards are compared with checksums taken one step before, replicas with
-/// each other. Knows slots and ranks; never why memory changed, and no cure.
+/// @file Verifier: checks that memory still holds the values that libzero wrote. Compares shards
+/// with checksums taken one step before, and replicas with each other. Knows slots and ranks; never
+/// why memory changed, and no cure.
 #pragma once
 
 #include "core/task.h"
@@ -20,7 +21,7 @@
 
 namespace zero {
 
-/// What is found first; the fields are those of zero_verify_result.
+/// The first difference; the fields are those of zero_verify_result.
 struct Finding {
   int64_t found = ZERO_FINDING_NONE;
   int64_t chunk_count = 0;
@@ -34,41 +35,43 @@ struct Finding {
 
 class Verifier {
  public:
-  /// What is given must outlive it.
+  /// All arguments must outlive the object.
   Verifier(const Params &params, const Layout &layout, const TensorSlots &tensors, const Kernels &kernels, const StepState &run)
       : params_(params), layout_(layout), tensors_(tensors), kernels_(kernels), run_(run) {}
 
-  /// Once slots have their addresses. `every`: how many steps lie between two that compare shards; 0: none does. `one_copy`: of parameters,
-  /// which then are no replicas.
+  /// Call once slots have their addresses. Every `every`-th step compares shards; 0: none does.
+  /// `one_copy`: all ranks share one copy of the parameters, which then are no replicas.
   /// `across`: the ranks with the same shard in all replicas, or nullptr.
   Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, int64_t every, bool one_copy);
   void close();
 
-  /// @name Shards. Between steps that compare nothing happens.
   /// @{
-  /// At the end of whatever wrote all of this rank's slots: takes checksums when the step that comes next is one that compares.
+  /// Call after all of this rank's slots were written. Takes checksums if the next step compares
+  /// shards.
   Status move_window();
-  /// The caller wrote this rank's part of a slot, of one parameter or of all.
+  /// Call after this rank's part of a slot was written, for one parameter or for all.
   Status note_write(int64_t id, int32_t slot);
   Status note_writes(int32_t slot);
-  /// Compares this rank's shards with their checksums, where they were taken.
+  /// Compares this rank's shards with their checksums, if those were taken.
   Status find_change(Finding *out);
   /// Bytes that find_change() would compare now.
   int64_t shard_nbytes() const { return window_open_ ? shards_.nbytes() : 0; }
-  /// ZERO_E_CORRUPT with what share() has made of findings.
+  /// Returns ZERO_E_CORRUPT for a finding that share() has combined.
   Status corrupt(const Finding &finding) const;
   /// @}
 
-  /// Each rank's own finding becomes the first of all ranks' of this replica, the same on all of them, with the chunks of all.
+  /// Replaces each rank's finding by the first one of this replica's ranks, with the chunks of all
+  /// of them. The result is the same on all ranks.
   Task share(Finding &finding) { return share_in(*group_, finding); }
-  /// Compares the slots that every rank of this replica keeps in full; where `alike`, also those that all replicas have alike. The finding
-  /// is the same on all ranks. *out_nbytes: bytes that were compared.
+  /// Compares the slots that every rank of this replica keeps in full. With `alike`, also compares
+  /// the slots that are equal in all replicas. The finding is the same on all ranks. *out_nbytes:
+  /// bytes that were compared.
   Task compare_replicas(bool alike, Finding &finding, int64_t *out_nbytes);
 
  private:
-  /// Slots that are listed: of `whole`, those that every rank of a replica keeps in full.
+  /// Selects slots to list. `whole`: those that every rank of a replica keeps in full.
   enum class Which { all, whole, alike_together };
-  /// The ranks that are compared: rank r of the group is rank first + r * stride of the optimizer's.
+  /// The ranks to compare: rank r of the group is rank first + r * stride of the optimizer.
   struct Compared {
     Group &group;
     int64_t first;
@@ -93,8 +96,8 @@ class Verifier {
   std::shared_ptr<Group> across_;
   int64_t every_ = 0;
   bool one_copy_ = false;
-  Checksums shards_;          ///< of what this rank updates, where every_ is set
-  bool window_open_ = false;  ///< shards_ are those of the memory as it should be
+  Checksums shards_;          ///< for the slots that this rank updates, if every_ is set
+  bool window_open_ = false;  ///< shards_ match the memory as libzero wrote it
 };
 
 }  // namespace zero
