@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-/// As an optimizer keeps them: no momentum, no buffer of it.
+/// The number of states, as in an optimizer: without momentum there is no buffer of it.
 int states_of(const ServerSettings &settings) {
   if (settings.algorithm == nullptr) return 0;
   const auto &keys = settings.algorithm->keys;

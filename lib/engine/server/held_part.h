@@ -1,4 +1,5 @@
-/// @file HeldPart: the parameters and states that a server holds, and what a push does to them. Knows kernels and memory; never workers.
+/// @file HeldPart: the parameters and states that a server holds, and their update by a push. Knows
+/// kernels and memory; never workers.
 #pragma once
 
 #include "core/partition.h"
@@ -19,12 +20,12 @@ class HeldPart {
   Status allocate(Range range);
   const Range &range() const { return range_; }
   float *params() const { return reinterpret_cast<float *>(params_.data()); }
-  /// Where the next push is received.
+  /// The buffer that receives the next push.
   float *pushed() const { return reinterpret_cast<float *>(pushed_.data()); }
 
-  /// States get the values that they have before the first push.
+  /// Sets the states to their values before the first push.
   void begin();
-  /// Applies what was pushed.
+  /// Applies the push that was received.
   void apply();
 
  private:
@@ -37,9 +38,9 @@ class HeldPart {
   Range range_;
   Arena params_;
   Arena pushed_;
-  Arena states_;         ///< of the algorithm one after another, or the sums of a mean
-  int state_count_ = 0;  ///< of the algorithm
-  int64_t applied_ = 0;  ///< pushes
+  Arena states_;         ///< the states of the algorithm one after another, or the sums of a mean
+  int state_count_ = 0;  ///< number of states of the algorithm
+  int64_t applied_ = 0;  ///< number of pushes
 };
 
 }  // namespace zero

@@ -58,7 +58,7 @@ int64_t PushOrder::next() const {
   return round_robin_ ? next_of_round() : next_arrived();
 }
 
-/// The first that arrived of those within the bound.
+/// The earliest request of the workers within the bound.
 int64_t PushOrder::next_arrived() const {
   const int64_t least = least_clock();
   int64_t first = -1;
@@ -68,8 +68,8 @@ int64_t PushOrder::next_arrived() const {
   return first;
 }
 
-/// Pulls of workers that have pushed no more than others. A push only once all of its round are there: those whose clock is not the least
-/// have been served in it.
+/// First the pulls of workers with the least clock. A push is served only once all workers of its
+/// round have sent theirs; workers with a greater clock were served in it already.
 int64_t PushOrder::next_of_round() const {
   const int64_t round = least_clock();
   int64_t push = -1;

@@ -1,5 +1,6 @@
-/// @file PushOrder: whose request a server serves next: clocks, the bound of staleness (Ho et al., 2013), rounds, the record of a run and
-/// its replay. Arithmetic on counters alone; knows neither links nor memory.
+/// @file PushOrder: chooses the worker that a server serves next: clocks, the bound of staleness
+/// (Ho et al., 2013), rounds, the record of a run and its replay. Arithmetic on counters alone;
+/// knows neither links nor memory.
 #pragma once
 
 #include "core/status.h"
@@ -13,7 +14,7 @@ namespace zero {
 
 enum class ServerCall : int64_t { push = 1, pull = 2, leave = 3 };
 
-/// Counts of what was served.
+/// Counts of served requests.
 struct ServedCounts {
   static constexpr size_t kAgeClasses = 6;  ///< 0, 1, 2 .. 3, 4 .. 7, 8 .. 15, 16 and more
   int64_t pushes = 0;
@@ -29,7 +30,7 @@ class PushOrder {
  public:
   PushOrder(int64_t workers, int64_t staleness, bool round_robin);
 
-  /// From now on in the order of a record. Before the first request.
+  /// Serves in the order of a record. Call before the first request.
   Status follow(std::span<const uint16_t> record);
   bool follows() const { return follows_; }
 
@@ -45,14 +46,15 @@ class PushOrder {
   ServerCall call(int64_t worker) const { return of(worker).call; }
   /// Pushes that were served since the worker last pulled.
   int64_t age(int64_t worker) const { return counts_.pushes - of(worker).pulled; }
-  /// Its request was served.
+  /// The worker's request was served.
   void serve(int64_t worker);
 
   bool waits(int64_t worker) const { return of(worker).waiting; }
   int64_t clock(int64_t worker) const { return of(worker).clock; }
-  /// For the text of a wait: the worker that must act before this one can be served.
+  /// For error texts: the worker that must act before this one can be served.
   int64_t waits_for(int64_t worker) const;
-  /// In a replay: ZERO_E_MISMATCH once the requests that have arrived cannot be those of the record. `first_rank`: that of worker 0.
+  /// In a replay: returns ZERO_E_MISMATCH if the requests that have arrived cannot be those of the
+  /// record. `first_rank` is the rank of worker 0.
   Status check(int64_t first_rank) const;
 
   const std::vector<uint16_t> &record() const { return record_; }
@@ -64,7 +66,7 @@ class PushOrder {
   struct Worker {
     int64_t clock = 0;    ///< pushes served
     int64_t pulled = 0;   ///< pushes of all workers that were served before its last pull
-    int64_t arrived = 0;  ///< number of its request among all
+    int64_t arrived = 0;  ///< sequence number of its request among those of all workers
     ServerCall call = ServerCall::push;
     bool waiting = false;  ///< its request has not been served
     bool active = true;
@@ -82,7 +84,7 @@ class PushOrder {
   const int64_t staleness_;
   const bool round_robin_;
   bool follows_ = false;
-  std::vector<uint16_t> order_;  ///< to follow
+  std::vector<uint16_t> order_;  ///< the record to follow
   size_t at_ = 0;
   std::vector<uint16_t> record_;
   int64_t active_;

@@ -1,4 +1,5 @@
-/// @file Server: one rank's part in parameter servers, as a server or as a worker. Knows phases and roles; never handles.
+/// @file Server: one rank's part in parameter servers, as a server or as a worker. Knows phases and
+/// roles; never handles.
 #pragma once
 
 #include "core/config.h"
@@ -59,7 +60,7 @@ class Server {
   Status check_phase(const char *function, Phase phase) const;
   Task seal_body();
   Status allocate();
-  /// Keeps a failure that this object does not outlive.
+  /// Stores an error after which this object cannot be used.
   Status keep(Status status);
 
   const std::shared_ptr<Group> group_;

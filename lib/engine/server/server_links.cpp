@@ -13,8 +13,9 @@ constexpr int64_t kMostRoundNbytes = 256 * 1024;
 
 }  // namespace
 
-/// Each split makes one pair of every server, or of every worker where those are fewer: in turn t server s meets worker s + t, counted
-/// around. Ranks of texts are those of the whole group.
+/// Each split pairs every server with a worker, or every worker with a server if workers are fewer.
+/// In turn t, server s meets worker s + t, modulo the number of turns. Error texts name ranks of
+/// the whole group.
 Task ServerLinks::open(Group &whole, int64_t servers) {
   const int64_t workers = whole.size() - servers;
   const int64_t turns = std::max(servers, workers);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostWorkers = 32768;  // a record has 15 bits for each
 
-/// A key that could have no effect is an error.
+/// A key that has no effect is an error.
 Status check_effects(const Config &config, const ServerSettings &settings) {
   ZERO_CHECK(!settings.round_robin || settings.staleness == 0, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_SERVER_STALENESS is %lld, but with ZERO_SERVER_ORDER_ROUND_ROBIN no worker is ahead of another by a push; set "

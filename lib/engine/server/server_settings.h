@@ -1,4 +1,5 @@
-/// @file ServerSettings: what a server object was told once, by its config. Knows the keys; never ranks' calls.
+/// @file ServerSettings: the settings of a server object, read from its config. Knows the keys;
+/// never the calls of ranks.
 #pragma once
 
 #include "core/config.h"
@@ -19,14 +20,14 @@ struct ServerSettings {
   int64_t staleness = 0;  ///< pushes that a worker may be ahead of the slowest
   int32_t rule = ZERO_SERVER_RULE_UPDATE;
   double rate = 0;     ///< weight of a pushed value in a moving average
-  int64_t period = 1;  ///< pushes of a mean
+  int64_t period = 1;  ///< pushes per mean
   bool skips_nonfinite = true;
-  const kernels::Algorithm *algorithm = nullptr;  ///< of updates; otherwise nullptr
+  const kernels::Algorithm *algorithm = nullptr;  ///< for updates; otherwise nullptr
   HyperSet hyper;
   int64_t threads = 1;
   AllocatorHook hook;
 
-  /// What must be the same on all ranks, one line each.
+  /// The settings that must be the same on all ranks, one per line.
   std::string text() const;
 };
 

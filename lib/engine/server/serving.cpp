@@ -8,12 +8,13 @@ namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
 
-/// An error of the worker or of the way to it alone: not of this rank, and no abort of the whole group.
+/// True if an error concerns one worker or the connection to it: not this rank, and no abort of the
+/// whole group.
 bool costs_worker_alone(int32_t code) { return poisons_group(code) && code != ZERO_E_ABORTED; }
 
 }  // namespace
 
-/// Ready once a worker has sent a request or was lost, or one that waits long is to be told for whom.
+/// Ready once a worker has sent a request or was lost, or once a message about a long wait is due.
 class Serving::Arrivals final : public Waitable {
  public:
   explicit Arrivals(Serving &serving) : serving_(serving) {}
@@ -29,7 +30,7 @@ class Serving::Arrivals final : public Waitable {
   Serving &serving_;
 };
 
-/// Ready once nothing is received any more, after all links were given up.
+/// Ready once no receive is in progress, after all links have failed.
 class Serving::Silence final : public Waitable {
  public:
   explicit Silence(Serving &serving) : serving_(serving) {}
@@ -59,7 +60,7 @@ ServerCounts Serving::counts() const {
   return counts;
 }
 
-/// Whatever ends it, workers that still wait learn why.
+/// Workers that still wait receive the error that ended the run.
 Task Serving::run(int64_t deadline_ms) {
   deadline_ms_ = deadline_ms;
   links_.set_deadline_ms(deadline_ms);
@@ -135,7 +136,7 @@ Task Serving::serve(int64_t worker) {
   co_return Status();
 }
 
-/// The whole push is here before anything changes.
+/// Receives the whole push before any parameter changes.
 Task Serving::serve_push(const ServerLink &link, const ServerRequest &request) {
   const ServerReply go{.goes = 1};
   ZERO_CO_AWAIT(link.send(&go));
@@ -159,7 +160,8 @@ Task Serving::serve_pull(const ServerLink &link) {
   co_return Status();
 }
 
-/// Once half of the worker's timer is gone, and again when it waits for another: most waits are shorter and need no word.
+/// True once half of the worker's deadline has passed, and again when it waits for another rank.
+/// Shorter waits need no message.
 bool Serving::owes_word(int64_t worker) const {
   if (!order_.waits(worker)) return false;
   const Seat &each = seat(worker);

@@ -1,5 +1,6 @@
-/// @file Serving: the loop of a server: requests of all workers are received beside one another and served one at a time, in the order that
-/// PushOrder chooses. Knows links and the part that it holds; never the handles of users.
+/// @file Serving: the loop of a server. Receives the requests of all workers in parallel and serves
+/// them one at a time, in the order that PushOrder chooses. Knows links and the part that it holds;
+/// never the handles of users.
 #pragma once
 
 #include "core/task.h"
@@ -15,7 +16,7 @@
 
 namespace zero {
 
-/// What a server did.
+/// Counts of a server's work.
 struct ServerCounts {
   ServedCounts served;
   int64_t skipped = 0;
@@ -32,24 +33,25 @@ class Serving {
   const PushOrder &order() const { return order_; }
   ServerCounts counts() const;
 
-  /// Until all workers have left or were lost.
+  /// Returns once all workers have left or were lost.
   Task run(int64_t deadline_ms);
 
  private:
-  /// A worker as this server sees it.
+  /// The state of one worker in this server.
   struct Seat {
     ServerRequest request;
     std::optional<Operation> listening;  ///< receives the next request
     int64_t arrived_ns = 0;
     bool new_request = false;
-    int64_t told_of = -1;  ///< the worker that it was told it waits for
+    int64_t told_of = -1;  ///< the worker that was named in the last message about its wait
   };
   class Arrivals;
   class Silence;
 
-  /// Workers that wait meanwhile have more timer than a transfer with one that has stopped.
+  /// Half of the deadline, so that a transfer with a stopped worker times out before the workers
+  /// that wait meanwhile.
   int64_t transfer_ms() const { return std::max<int64_t>(1, deadline_ms_ / 2); }
-  /// A lost worker is the end of a run whose order needs it.
+  /// True if a lost worker ends the run, because the order needs it.
   bool needs_all() const { return settings_.round_robin || order_.follows(); }
   Task serve_all();
   void listen(int64_t worker);

@@ -43,7 +43,7 @@ Task WorkerCalls::over_link(const ServerLink &link, Range part, const Call &call
   co_return status.ok() ? status : named(status, link, call, blame);
 }
 
-/// Until the server says go. All waits together last no longer than the deadline.
+/// Waits until the server is ready for the data. All waits together last at most the deadline.
 Task WorkerCalls::await_turn(const ServerLink &link, const Call &call, Status *out_blame) const {
   const DeadlineTimer timer(call.request.deadline_ms);
   ServerReply reply;

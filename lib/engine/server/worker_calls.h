@@ -1,5 +1,5 @@
-/// @file WorkerCalls: what a worker does in a push, a pull and when it leaves: the same over every link, beside one another. Knows the
-/// words of links; never how servers choose.
+/// @file WorkerCalls: the push, pull and leave of a worker, over all links in parallel. Knows the
+/// messages of links; never how servers choose.
 #pragma once
 
 #include "core/partition.h"
@@ -13,11 +13,11 @@ namespace zero {
 
 class WorkerCalls {
  public:
-  /// `parts`: of the servers. Both must outlive this object.
+  /// `parts`: the ranges of the servers. Both must outlive this object.
   WorkerCalls(const ServerLinks &links, const std::vector<Range> &parts, int64_t rank, int64_t staleness)
       : links_(links), parts_(parts), rank_(rank), staleness_(staleness) {}
 
-  /// `skips`: the values are not finite and stay here.
+  /// `skips`: the values are not finite and are not sent.
   Task push(const float *values, bool skips, int64_t deadline_ms) {
     return over_links(ServerCall::push, values, nullptr, skips, deadline_ms);
   }
