@@ -32,7 +32,8 @@ Buffer::~Buffer() {
   if (shard_.mapping() != nullptr) group_->transport().unshare(*shard_.mapping());
 }
 
-/// Before the ranks have met nothing is allocated, so ranks that disagree learn of it first.
+/// Allocates only after the ranks have compared their arguments, so that a mismatch is reported
+/// first.
 Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, int64_t count, std::shared_ptr<Buffer> *out) {
   ZERO_CO_CHECK(count >= 0 && count <= kMostElements, ZERO_E_INVALID_ARGUMENT, "count is %lld, but must be in 0 .. %s", lld(count),
                 bound_text(kMostElements).c_str());
@@ -56,7 +57,7 @@ Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, in
   ZERO_CO_AWAIT(agree_on(*group, std::move(allocated), "zero_buffer_create"));
   if (group->size() > 1) {
     std::vector<PeerMemory> peers;
-    // The others wait for this rank there.
+    // The other ranks wait for this one in share().
     const Status shared = co_await group->transport().share(buffer->shard_.mapping(), &peers, group->deadline_ms());
     if (!shared.ok()) {
       group->fail(shared);

@@ -1,5 +1,5 @@
-/// @file Buffer: a flat array whose shards lie with the ranks of a group.
-/// Knows collectives and arenas; never handles, requests or optimizers.
+/// @file Buffer: a flat array that is sharded over the ranks of a group. Knows collectives and
+/// arenas; never handles, requests or optimizers.
 #pragma once
 
 #include "core/config.h"
@@ -14,8 +14,8 @@
 
 namespace zero {
 
-/// One rank's part of a buffer. Tasks run in queue(), in the same order on every rank; the buffer must outlive them. Range checks are made
-/// here; NULL checks are the caller's.
+/// One rank's part of a buffer. Tasks run in queue(), in the same order on every rank; the buffer
+/// must outlive them. Range checks are made here; NULL checks are the caller's.
 class Buffer {
  public:
   /// A collective that runs in group->queue(). All elements are zero.
@@ -28,18 +28,18 @@ class Buffer {
   DType dtype() const { return dtype_; }
   int64_t count() const { return count_; }
 
-  /// What this rank holds; data is nullptr for an empty shard.
+  /// The shard of this rank; data is nullptr if it is empty.
   struct Shard {
     void *data;
     int64_t offset;
     int64_t count;
   };
   Shard shard() const;
-  /// The part of each rank.
+  /// The range of each rank.
   const Cuts &cuts() const { return cuts_; }
 
   Task whole_acquire(void **out_data);
-  /// Never waits.
+  /// Never blocks.
   Status whole_release();
   Task reduce_scatter(const void *data, int64_t count, ReduceOp op);
   Task read(int64_t offset, void *data, int64_t count);
@@ -49,7 +49,7 @@ class Buffer {
   const Accounting &accounting() const { return accounting_; }
 
  private:
-  /// What tells reads from writes in their fingerprints, beside the number.
+  /// Distinguish reads from writes in fingerprints, beside the number.
   static constexpr uint64_t kRead = uint64_t{1} << 62;
   static constexpr uint64_t kWrite = uint64_t{1} << 63;
 
@@ -62,7 +62,8 @@ class Buffer {
   const DType dtype_;
   const int64_t count_;
   const AllocatorHook hook_;
-  uint64_t number_ = 0;  ///< among the buffers of the group: ranks that use different ones learn of it
+  /// Identifies the buffer in its group, so that ranks that use different buffers get an error.
+  uint64_t number_ = 0;
   Cuts cuts_;
   Accounting accounting_;
   Arena shard_;
