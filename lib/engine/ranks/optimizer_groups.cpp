@@ -1,4 +1,4 @@
-/// @file Splitting the groups of an optimizer, and what they are told together.
+/// @file Splitting the groups of an optimizer, and the settings and errors that they share.
 #include "engine/ranks/optimizer_groups.h"
 
 #include "group/collectives.h"
@@ -17,21 +17,22 @@ Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const 
   if (replica_ranks < whole_->size()) {
     ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &across_, on_host, most_round_nbytes));
     name_ranks(replica_ranks);
-    // A rank of another replica that was lost is known to those with the same shard first.
+    // The ranks with the same shard are the first to detect a lost rank of another replica.
     gather_->heed(across_);
     reduce_->heed(across_);
     across_->heed(gather_);
   }
   if (model_parent_ == nullptr) co_return Status();
   ZERO_CO_AWAIT(split(*model_parent_, 0, model_parent_->rank(), &model_, on_host));
-  // Who waits for one replica's ranks learns at once that those of the other group have failed or were told to give up.
+  // A rank that waits in one of these groups fails at once if the other group has failed or was
+  // aborted.
   model_->heed(gather_);
   gather_->heed(model_);
   reduce_->heed(model_);
   co_return Status();
 }
 
-/// Callers know the ranks of the whole group.
+/// Error texts name ranks of the whole group, which callers know.
 void OptimizerGroups::name_ranks(int64_t replica_ranks) {
   std::vector<int64_t> within;
   std::vector<int64_t> across;
@@ -64,7 +65,8 @@ void OptimizerGroups::name_caller(Caller caller) {
   }
 }
 
-/// Every rank of both groups has found out that memory was changed; that replicas differ, every rank of the whole group.
+/// Every rank of both groups already knows ZERO_E_CORRUPT, and every rank of the whole group knows
+/// ZERO_E_REPLICAS_DIFFER.
 void OptimizerGroups::fail(const Status &cause) {
   if (cause.code() == ZERO_E_CORRUPT) return;
   if (model_ != nullptr) model_->fail(cause);
