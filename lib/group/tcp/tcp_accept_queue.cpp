@@ -1,4 +1,5 @@
-/// @file Strangers are few, say little, and are heard before they are sent away.
+/// @file Accepting connections. Connections without a first frame are limited in number and bytes,
+/// and are read before they are closed.
 #include "group/tcp/tcp_accept_queue.h"
 
 #include "group/end_listening.h"
@@ -14,7 +15,8 @@ namespace zero {
 
 namespace {
 
-/// Linux reports here what befell a connection that waited; the next one may be well.
+/// True if the error concerns one pending connection: Linux reports it in accept(). The next
+/// connection may be fine.
 bool ended_before_accept(int error) {
   constexpr std::array kOfOneConnection = {ECONNABORTED, EINTR,   EPROTO,       ENOPROTOOPT, ENETDOWN,
                                            ENETUNREACH,  ENONET,  EHOSTDOWN,    EHOSTUNREACH, EOPNOTSUPP};
@@ -28,7 +30,7 @@ uint16_t TcpAcceptQueue::port() const { return local_address(listener_.get()).po
 void TcpAcceptQueue::close() { end_listening(&listener_); }
 
 Status TcpAcceptQueue::look(std::vector<TcpArrival> *out) {
-  // So many at a time that a flood of them does not keep the caller here.
+  // Limits the connections per call, so that a flood of them does not hold the caller.
   constexpr int kMostAtATime = 256;
   out->clear();
   for (int i = 0; i < kMostAtATime; ++i) {

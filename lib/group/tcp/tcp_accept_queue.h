@@ -1,4 +1,5 @@
-/// @file Where connections come in: they are strangers until their first frame is there. Knows nothing of what a frame says.
+/// @file TcpAcceptQueue: accepts connections and reads the first frame of each. Knows nothing of
+/// the content of frames.
 #pragma once
 
 #include "core/status.h"
@@ -11,7 +12,7 @@
 
 namespace zero {
 
-/// A connection that has said something.
+/// A connection and its first frame.
 struct TcpArrival {
   std::unique_ptr<TcpLink> link;
   std::vector<std::byte> frame;
@@ -19,16 +20,18 @@ struct TcpArrival {
 
 class TcpAcceptQueue {
  public:
-  /// Strangers beyond these are sent away, the oldest first; a rank that loses its place so comes again.
+  /// Most connections without a first frame. Beyond them the oldest is closed; a rank that loses
+  /// its connection that way connects again.
   static constexpr size_t kMostStrangers = 64;
 
-  /// A first frame of more than `longest` bytes ends its connection.
+  /// A first frame of more than `longest` bytes closes its connection.
   TcpAcceptQueue(OwnedFd listener, size_t longest) : listener_(std::move(listener)), longest_(longest) {}
 
   uint16_t port() const;
-  /// The port is free.
+  /// Frees the port.
   void close();
-  /// Those whose first frame has come since the last look. Errors: ZERO_E_SYSTEM when no file descriptors are left.
+  /// Returns the connections whose first frame has arrived since the last call. Errors:
+  /// ZERO_E_SYSTEM if connections cannot be accepted, for example for lack of file descriptors.
   Status look(std::vector<TcpArrival> *out);
 
  private:

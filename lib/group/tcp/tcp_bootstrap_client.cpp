@@ -1,4 +1,5 @@
-/// @file A client's way through a meeting. Until it has heard of the others it starts again whenever rank 0 is gone.
+/// @file The steps of a client in a meeting. Until it has received entries of ranks, it starts
+/// again whenever rank 0 is lost.
 #include "group/tcp/tcp_bootstrap_client.h"
 
 #include <algorithm>
@@ -8,10 +9,10 @@ namespace {
 
 using Came = TcpLink::Received;
 
-/// How long a client waits, after the deadline, for what rank 0 has to say about it.
+/// Time after the deadline in which a client waits for the report of rank 0.
 constexpr int64_t kDecisionMs = 500;
 constexpr int64_t kSecondNs = 1'000'000'000;
-/// Where a host has several addresses and one connects but says nothing, the next is tried.
+/// If a host has several addresses and one connects but does not answer, the next one is tried.
 constexpr int64_t kWelcomeNs = 5 * kSecondNs;
 
 }  // namespace
@@ -22,7 +23,8 @@ TcpBootstrapClient::TcpBootstrapClient(OwnedFd listener, const TcpPlan &plan, st
 Status TcpBootstrapClient::poll(bool *out_ready) {
   Status status = advance(out_ready);
   if (status.ok() && !*out_ready && plan_.deadline.passed()) status = at_deadline();
-  // Once all have met, none may go without a word: the others could not know what they wait for.
+  // Once all ranks have met, a rank that fails must report it: the others cannot know the cause of
+  // their wait.
   if (!status.ok() && met() && !told_ && root_link_ != nullptr) {
     root_link_->send({write_refusal(status).bytes()});
     if (root_link_->open()) end_connection(root_link_->socket());
@@ -39,7 +41,7 @@ Status TcpBootstrapClient::advance(bool *out_ready) {
   return {};
 }
 
-/// Names may become known, and change, while ranks start.
+/// Resolves the name again and again, because names may appear and change while ranks start.
 void TcpBootstrapClient::resolve() {
   const bool due = (!dial_ || dial_->tried_all()) && now_ns() >= resolve_ns_;
   if (!due) return;
@@ -95,7 +97,7 @@ Status TcpBootstrapClient::receive_from_root() {
   return {};
 }
 
-/// Who listens at the address may be anybody, until it has said what only rank 0 of this meeting says.
+/// Any program may listen at the address, until it has sent the welcome of rank 0.
 Status TcpBootstrapClient::take_first(std::span<const std::byte> frame) {
   TcpReader reader(frame);
   if (reader.word() == TcpBootstrapWord::refusal) return take(frame);
@@ -146,7 +148,7 @@ void TcpBootstrapClient::plan_ways() {
     const TcpRank &other = ranks_[static_cast<size_t>(rank)];
     way(rank).wanted = rank != plan_.terms.rank && other.host_id != plan_.self.host_id;
     if (!way(rank).wanted || rank > plan_.terms.rank) continue;
-    // A rank of rank 0's host is where this rank found rank 0.
+    // A rank on rank 0's host has the address at which this rank reached rank 0.
     TcpAddress address = other.address.kind == TcpAddress::Kind::none ? peer_address(root_link_->socket()) : other.address;
     address.port = other.address.port;
     way(rank).dial.emplace(std::vector<TcpAddress>{address});
@@ -154,7 +156,8 @@ void TcpBootstrapClient::plan_ways() {
 }
 
 Status TcpBootstrapClient::connect_peers() {
-  // Until all are ready: a rank that never heard that it was greeted comes again.
+  // Accepts connections until all ranks are ready: a rank that has not received the reply connects
+  // again.
   ZERO_TRY(receive_peers());
   if (ready_) return {};
   for (int64_t rank = 1; rank < plan_.terms.rank; ++rank) {
@@ -166,7 +169,7 @@ Status TcpBootstrapClient::connect_peers() {
   return {};
 }
 
-/// Goes on towards a lower rank: connect, greet, and receive that it was the right one.
+/// Advances the connection to a lower rank: connects, sends the greeting, and checks the reply.
 void TcpBootstrapClient::reach(int64_t rank) {
   Way &to = way(rank);
   if (to.link == nullptr) {
@@ -193,7 +196,7 @@ Status TcpBootstrapClient::receive_peers() {
     const int64_t rank = reader.signed_number();
     const bool fits = greeting && reader.whole() && rank > plan_.terms.rank && rank < plan_.terms.size && way(rank).wanted;
     if (!fits) continue;
-    // One that comes again lost its first connection; only this one leads to it.
+    // A rank that connects again has lost its first connection; the new one replaces it.
     arrival.link->send({TcpWriter(TcpBootstrapWord::greeted).number(name_).bytes()});
     way(rank).link = std::move(arrival.link);
     way(rank).there = true;
@@ -201,7 +204,8 @@ Status TcpBootstrapClient::receive_peers() {
   return {};
 }
 
-/// Tells rank 0 what this rank waits for, so that it can be told to all when time is up: each knows only its own part.
+/// Reports the missing connection to rank 0. At the deadline rank 0 sends the reports to all ranks,
+/// because each rank knows only its own part.
 void TcpBootstrapClient::complain() {
   if (now_ns() < complain_ns_ || !root_link_->flush()) return;
   complain_ns_ = now_ns() + kSecondNs;
@@ -218,7 +222,7 @@ std::string TcpBootstrapClient::lacking() const {
   return "";
 }
 
-/// What this rank knows when time is up.
+/// The state of the meeting, for the text of a timeout.
 std::string TcpBootstrapClient::knows() const {
   const std::string place = plan_.place.text();
   if (root_link_ == nullptr) return "nobody answered at " + place + (trouble_.empty() ? "" : " (" + trouble_ + ")");
@@ -230,7 +234,8 @@ std::string TcpBootstrapClient::knows() const {
 }
 
 Status TcpBootstrapClient::at_deadline() {
-  // What rank 0 says comes first, it knows more. It is given a moment after the deadline, which is its own as well.
+  // Rank 0 knows more, so its report takes precedence. It gets a moment after the deadline, which
+  // is its own as well.
   if (!decision_) decision_ = Deadline::after_ms(root_link_ == nullptr ? 0 : kDecisionMs);
   if (root_link_ != nullptr && !decision_->passed()) return {};
   return Status::error(ZERO_E_RENDEZVOUS,

@@ -1,5 +1,6 @@
-/// @file A rank of a meeting over TCP that goes to rank 0: it joins, learns of the others, connects to those of other hosts, and waits
-/// until all have. Knows nothing of what they meet for.
+/// @file TcpBootstrapClient: a rank above 0 in a meeting over TCP. It joins rank 0, receives the
+/// addresses of the others, connects to those on other hosts, and waits until all have. Knows
+/// nothing of the purpose of the meeting.
 #pragma once
 
 #include "core/clock.h"
@@ -19,18 +20,18 @@ namespace zero {
 
 class TcpBootstrapClient final : public Waitable {
  public:
-  /// Ranks above this one come to `listener`; the plan must outlive the client.
+  /// Ranks above this one connect to `listener`; the plan must outlive the client.
   TcpBootstrapClient(OwnedFd listener, const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_name);
-  /// Ready when rank 0 has said go.
+  /// Ready once rank 0 has sent go.
   Status poll(bool *out_ready) override;
 
  private:
-  /// The way to a rank between which and this one there is to be a link.
+  /// The connection to another rank.
   struct Way {
     bool wanted = false;
     bool there = false;
     std::optional<TcpDial> dial;    ///< to a lower rank
-    std::unique_ptr<TcpLink> link;  ///< until it is there: one that was greeted and has not answered
+    std::unique_ptr<TcpLink> link;  ///< before `there`: one that was greeted and has not answered
   };
 
   Status advance(bool *out_ready);
@@ -60,20 +61,20 @@ class TcpBootstrapClient final : public Waitable {
   uint64_t *out_name_;
   const uint64_t instance_;
   std::optional<TcpDial> dial_;  ///< to rank 0
-  int64_t resolve_ns_ = 0;       ///< not before this time
-  std::string trouble_;          ///< why rank 0 was not reached
+  int64_t resolve_ns_ = 0;       ///< earliest time of the next attempt
+  std::string trouble_;          ///< the reason why rank 0 was not reached
   std::unique_ptr<TcpLink> root_link_;
   int64_t hello_ns_ = 0;
   bool welcome_ = false;
-  std::string leader_name_;  ///< once welcome
+  std::string leader_name_;  ///< set by the welcome
   std::vector<TcpRank> ranks_;
-  int64_t known_ = 0;  ///< of ranks_
+  int64_t known_ = 0;  ///< number of entries of ranks_ that are complete
   uint64_t name_ = 0;
   std::vector<Way> ways_;
   int64_t complain_ns_ = 0;
   bool ready_ = false;
   bool go_ = false;
-  bool told_ = false;  ///< rank 0 knows how this ends
+  bool told_ = false;  ///< rank 0 needs no report of an error
   std::optional<Deadline> decision_;
 };
 

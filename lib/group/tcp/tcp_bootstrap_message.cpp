@@ -1,4 +1,5 @@
-/// @file Frames are magic, version and word, then numbers of 8 bytes and texts with their length before them.
+/// @file Frames consist of magic, version and kind, then numbers of 8 bytes and texts after their
+/// lengths.
 #include "group/tcp/tcp_bootstrap_message.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// @file What ranks say to each other while they meet over TCP, as frames. Knows the words' form, not when they are said.
+/// @file The messages of ranks that meet over TCP, as frames. Knows their form, not their order.
 #pragma once
 
 #include "group/tcp/tcp_link.h"
@@ -15,40 +15,41 @@ namespace zero {
 inline constexpr uint64_t kTcpMagic = 0x0a7063746f72657aULL;
 inline constexpr uint64_t kTcpVersion = 1;
 
-/// What comes with each is written beside it.
+/// The kinds of messages, with their sender and content. The root is rank 0; clients are the
+/// others.
 enum class TcpBootstrapWord : uint64_t {
-  none = 0,       ///< no word of this protocol and version
-  hello = 1,      ///< a rank to rank 0: TcpHello
-  welcome = 2,    ///< rank 0 to a rank that has joined: its process and host name
-  refusal = 3,    ///< rank 0 to a rank, or a rank that has met to rank 0: code and text of an error that ends the meeting
-  entries = 4,    ///< rank 0 to a rank, when all have come: meeting name, first rank, count, and each rank's TcpRank
-  complaint = 5,  ///< a rank to rank 0: text that says which connection it lacks
-  ready = 6,      ///< a rank to rank 0: it has its connections
-  go = 7,         ///< rank 0 to a rank: all have
-  greeting = 8,   ///< a rank to a lower one: meeting name, rank
-  greeted = 9,    ///< the answer: meeting name
+  none = 0,       ///< no message of this protocol and version
+  hello = 1,      ///< client to root: TcpHello
+  welcome = 2,    ///< root to a client that has joined: the root's process and host name
+  refusal = 3,    ///< root to client, or reverse: code and text of an error that ends the meeting
+  entries = 4,    ///< root to client: meeting name, first rank, count, and each rank's TcpRank
+  complaint = 5,  ///< client to root: text that names the connection it lacks
+  ready = 6,      ///< client to root: it has its connections
+  go = 7,         ///< root to client: all ranks are ready
+  greeting = 8,   ///< client to a lower client: meeting name, rank
+  greeted = 9,    ///< the reply: meeting name
 };
 
-/// A rank as it is told to the others.
+/// A rank, as it is described to the others.
 struct TcpRank {
   uint64_t host_id = 0;
   int64_t process = 0;
   std::string host_name;
-  TcpAddress address;  ///< where it listens; without a kind: where rank 0 is
+  TcpAddress address;  ///< the address it listens at; Kind::none: that of rank 0
 
   std::string text(int64_t rank) const;  ///< "rank 3 (process 17 on node7)"
 };
 
 struct TcpHello {
   std::string token;
-  uint64_t instance = 0;  ///< random, the same whenever one call comes again
+  uint64_t instance = 0;  ///< random; the same in all attempts of one call
   int64_t rank = 0;
   int64_t size = 0;
   uint64_t agree = 0;
-  TcpRank who;  ///< of the address only the port
+  TcpRank who;  ///< the rank itself; only the port of its address is valid
 };
 
-/// Puts a frame together.
+/// Builds a frame.
 class TcpWriter {
  public:
   explicit TcpWriter(TcpBootstrapWord word);
@@ -64,7 +65,7 @@ class TcpWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Takes a frame apart. What is not there reads as nothing and is remembered.
+/// Parses a frame. Missing values read as 0 or an empty text, and whole() is false then.
 class TcpReader {
  public:
   /// The frame must outlive the reader.
@@ -74,7 +75,7 @@ class TcpReader {
   int64_t signed_number() { return static_cast<int64_t>(number()); }
   std::string text(size_t longest);
   TcpRank rank();
-  /// Whether all that was read was there and nothing is left.
+  /// True if all values were present and no bytes are left.
   bool whole() const { return good_ && rest_.empty(); }
 
  private:
@@ -85,16 +86,16 @@ class TcpReader {
   bool good_ = true;
 };
 
-/// No hello or greeting is longer.
+/// The longest hello or greeting.
 inline constexpr size_t kLongestGreeting = 1024;
-inline constexpr size_t kLongestName = 255;  ///< of hosts and tokens
+inline constexpr size_t kLongestName = 255;  ///< for names of hosts, and for tokens
 
 TcpWriter write_hello(const TcpHello &hello);
-/// False when the frame is no hello.
+/// Returns false if the frame is no hello.
 bool read_hello(std::span<const std::byte> frame, TcpHello *out);
 
 TcpWriter write_refusal(const Status &cause);
-/// Reads on after the word. Always an error.
+/// Reads the rest of a refusal. Always returns an error.
 Status read_refusal(TcpReader *reader);
 
 }  // namespace zero

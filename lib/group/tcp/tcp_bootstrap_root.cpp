@@ -1,4 +1,5 @@
-/// @file Rank 0: first it collects hellos, then it tells of ranks, then it waits until they are connected. Nothing ever blocks.
+/// @file Rank 0 collects hellos, sends the entries of all ranks, then waits until they are
+/// connected. Nothing ever blocks.
 #include "group/tcp/tcp_bootstrap_root.h"
 
 #include "group/ready_sockets.h"
@@ -12,7 +13,7 @@ using Came = TcpLink::Received;
 
 constexpr int kMostNamed = 16;
 
-/// Begins or ends a list of which not all may be named.
+/// Build a list of at most kMostNamed names.
 void name_next(std::string *list, int64_t count, const std::string &name) {
   if (count > kMostNamed) return;
   if (!list->empty()) *list += ", ";
@@ -67,16 +68,17 @@ Status TcpBootstrapRoot::collect() {
   for (TcpArrival &arrival : arrivals) {
     TcpHello hello;
     const bool known = read_hello(arrival.frame, &hello) && hello.token == plan_.place.token;
-    // Nobody would ever receive again of one that went right after its hello: no poll tells of a link that has ended already.
+    // Ignores a rank whose connection ended after its hello: poll() reports nothing of a closed
+    // link.
     if (!known || !arrival.link->open()) continue;
     if (status.ok()) status = admit(&arrival.link, hello);
-    // Who came together with one that does not belong here learns of it as well.
+    // Ranks that arrive together with one that does not belong here receive the same error.
     if (!status.ok() && arrival.link != nullptr) refuse(status, arrival.link.get());
   }
-  // Who was here and went while others came is not one of all.
+  // A rank that left while others joined does not count.
   if (status.ok() && joined_ == plan_.terms.size) forget_gone();
   if (status.ok() && joined_ == plan_.terms.size) {
-    // Nobody may come to this meeting any more: the port is free for the next one before anyone can know that this one succeeded.
+    // Frees the port for the next meeting before any rank can know that this one succeeded.
     close_accept_queue();
     name_ = plan_.random;
   }
@@ -86,7 +88,7 @@ Status TcpBootstrapRoot::collect() {
 std::vector<int64_t> TcpBootstrapRoot::ranks_with_news() const {
   std::vector<pollfd> polls;
   polls.reserve(clients_.size());
-  // The system passes over sockets that are none.
+  // poll() ignores negative descriptors.
   for (const Client &client : clients_) polls.push_back({client.joined() ? client.link->socket() : -1, POLLIN, 0});
   std::vector<int64_t> out;
   if (!find_ready(polls)) return out;
@@ -96,7 +98,8 @@ std::vector<int64_t> TcpBootstrapRoot::ranks_with_news() const {
   return out;
 }
 
-/// A client that has joined has nothing to say until all have: what comes is its end, or a breach of the protocol.
+/// A client that has joined sends nothing until all have joined. Input means that its connection
+/// has ended, or that it breaches the protocol.
 void TcpBootstrapRoot::forget_gone() {
   for (const int64_t rank : ranks_with_news()) {
     Client &client = clients_[static_cast<size_t>(rank)];
@@ -119,11 +122,11 @@ Status TcpBootstrapRoot::check_terms(const TcpHello &hello) const {
   return {};
 }
 
-/// Takes the link when its rank has joined.
+/// Takes the link if its rank has joined.
 Status TcpBootstrapRoot::admit(std::unique_ptr<TcpLink> *link, const TcpHello &hello) {
   ZERO_TRY(check_terms(hello));
   Client &client = clients_[static_cast<size_t>(hello.rank)];
-  // One whose connection broke may be here again before its end was seen.
+  // A rank whose connection broke may connect again before the end of the first connection is seen.
   const bool again = client.joined() && (client.instance == hello.instance || hung_up(client.link.get()));
   ZERO_CHECK(hello.rank != 0 && (!client.joined() || again), ZERO_E_RENDEZVOUS,
              "%s came, but %s is here already; give each rank once, and each group that is made at the same time an id of its own",
@@ -134,7 +137,7 @@ Status TcpBootstrapRoot::admit(std::unique_ptr<TcpLink> *link, const TcpHello &h
   client.instance = hello.instance;
   client.who = hello.who;
   client.who.address = peer_address(client.link->socket());
-  // An address that means something on this host alone is told as "where rank 0 is".
+  // A loopback address is valid on this host only, so Kind::none is sent: the address of rank 0.
   if (client.who.address.loopback()) client.who.address = {};
   client.who.address.port = hello.who.address.port;
   client.link->send({TcpWriter(TcpBootstrapWord::welcome).number(plan_.self.process).text(plan_.self.host_name).bytes()});
@@ -146,7 +149,7 @@ Status TcpBootstrapRoot::receive_from_clients() {
   return {};
 }
 
-/// What a rank says while it connects to the others.
+/// Receives the messages of a rank while it connects to the others.
 Status TcpBootstrapRoot::receive(int64_t rank) {
   Client &client = clients_[static_cast<size_t>(rank)];
   for (;;) {
@@ -169,7 +172,8 @@ Status TcpBootstrapRoot::receive(int64_t rank) {
   }
 }
 
-/// Tells a client of more ranks, as fast as it listens: all that is to be told at once would take much memory among many ranks.
+/// Sends more entries to a client, as fast as it reads them. With many ranks, all entries at once
+/// would take much memory.
 void TcpBootstrapRoot::tell(Client *client) {
   constexpr int64_t kMostAtOnce = 128;
   const int64_t size = plan_.terms.size;
@@ -190,7 +194,7 @@ void TcpBootstrapRoot::say_go() {
   went_ = true;
 }
 
-/// From here on what comes is for those who use the links.
+/// Reads nothing: from now on, input belongs to the users of the links.
 bool TcpBootstrapRoot::all_flushed() {
   return std::all_of(clients_.begin(), clients_.end(), [](Client &client) { return !client.joined() || client.link->flush(); });
 }

@@ -1,5 +1,6 @@
-/// @file Rank 0 of a meeting over TCP: it collects the others, tells them of each other, and sees to it that all are connected before any
-/// goes on. Knows nothing of what they meet for.
+/// @file TcpBootstrapRoot: rank 0 of a meeting over TCP. It collects the other ranks, sends each
+/// the addresses of all, and waits until all are connected before any rank proceeds. Knows nothing
+/// of the purpose of the meeting.
 #pragma once
 
 #include "core/task.h"
@@ -19,7 +20,7 @@ class TcpBootstrapRoot final : public Waitable {
  public:
   /// The plan must outlive the root.
   TcpBootstrapRoot(OwnedFd listener, const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_name);
-  /// Ready when all ranks were told to go.
+  /// Ready once go was sent to all ranks.
   Status poll(bool *out_ready) override;
 
  private:
@@ -27,7 +28,7 @@ class TcpBootstrapRoot final : public Waitable {
     std::unique_ptr<TcpLink> link;
     uint64_t instance = 0;
     TcpRank who;
-    int64_t told = 0;  ///< ranks that it knows
+    int64_t told = 0;  ///< number of ranks that were sent to it
     bool ready = false;
     std::string complaint;
     bool joined() const { return link != nullptr; }
@@ -53,11 +54,11 @@ class TcpBootstrapRoot final : public Waitable {
   const TcpRank &rank(int64_t index) const { return index == 0 ? plan_.self : clients_[static_cast<size_t>(index)].who; }
 
   const TcpPlan &plan_;
-  std::optional<TcpAcceptQueue> accept_queue_;  ///< until all have come
+  std::optional<TcpAcceptQueue> accept_queue_;  ///< until all ranks have joined
   std::vector<TcpPeer> *out_;
   uint64_t *out_name_;
   uint64_t name_ = 0;
-  std::vector<Client> clients_;  ///< by rank; rank 0's own stays empty
+  std::vector<Client> clients_;  ///< by rank; the entry of rank 0 stays empty
   int64_t joined_ = 1;
   int64_t ready_ = 1;
   bool went_ = false;

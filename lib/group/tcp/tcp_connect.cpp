@@ -1,4 +1,5 @@
-/// @file Groups over sockets: of all ranks that met, where they run, and of some of them.
+/// @file Making groups over sockets, of all ranks that met or of some of them; and the hosts of
+/// ranks.
 #include "group/tcp/tcp_transport.h"
 
 #include <algorithm>
@@ -37,8 +38,9 @@ std::vector<int64_t> TcpTransport::hosts() const {
 
 Place TcpTransport::place() const { return place_of(hosts(), rank_); }
 
-/// The number of the new group is the same on its members although they do not talk: a hash of this group's number, the tag, who is in it,
-/// and how many such groups there were before. Others of this group need not count it, so it does not matter which of them take part.
+/// The number of the new group is a hash of this group's number, the tag, the members, and the
+/// count of such groups before. Its members compute the same number without communication. Other
+/// ranks of this group need not count it, so they need not take part.
 Task TcpTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t, int64_t, std::shared_ptr<Transport> *out) {
   out->reset();
   if (members.empty()) co_return Status();

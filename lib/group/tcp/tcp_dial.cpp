@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kFirstPauseNs = 5'000'000;
 constexpr int64_t kLongestPauseNs = 250'000'000;
-/// Two more tries of the system's own fit in. An address that drops what it is sent would otherwise hold up the others for minutes.
+/// The time limit of one attempt, in which the system sends two more packets. Without it, an
+/// address that drops packets would delay the others for minutes.
 constexpr int64_t kAttemptNs = 4'000'000'000;
 
 }  // namespace

@@ -1,4 +1,5 @@
-/// @file Going to an address until somebody is there. Knows nothing of who that is.
+/// @file TcpDial: connects to an address, again and again until it succeeds. Knows nothing of the
+/// peer.
 #pragma once
 
 #include "group/tcp/tcp_link.h"
@@ -11,22 +12,24 @@
 
 namespace zero {
 
-/// Tries addresses in turn, with a pause between that grows to a quarter of a second. Never blocks.
+/// Tries addresses in turn, with pauses that grow to a quarter of a second. Never blocks.
 class TcpDial {
  public:
-  /// At least one address.
+  /// Needs at least one address.
   explicit TcpDial(std::vector<TcpAddress> addresses) : addresses_(std::move(addresses)) {}
 
-  /// A connection, as soon as there is one; otherwise nullptr. Given once: again() goes on.
+  /// Returns a connection once there is one, otherwise nullptr. Returns it once; again() resumes
+  /// the attempts.
   std::unique_ptr<TcpLink> look();
-  /// The connection was of no use, for this reason: tries on.
+  /// Reports that the connection was of no use, for this reason, and resumes the attempts.
   void again(const std::string &why);
 
   bool goes_to(const std::vector<TcpAddress> &addresses) const { return addresses_ == addresses; }
   size_t addresses() const { return addresses_.size(); }
-  /// Whether each address was tried without success since the last call of this.
+  /// Returns true if every address has failed since the last call that returned true.
   bool tried_all();
-  /// "192.0.2.1:80: Connection refused": what became of the last attempt, or that it is not decided.
+  /// The result of the last attempt, such as "192.0.2.1:80: Connection refused", or that it is
+  /// pending.
   std::string trouble() const;
 
  private:

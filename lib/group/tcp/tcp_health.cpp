@@ -1,4 +1,5 @@
-/// @file The health of a group over sockets: what frames say, poison, ranks that left or whose connection ended, and where ranks stand.
+/// @file The health of a group over sockets: received frames, poison, ranks that left or lost their
+/// connection, and progress reports.
 #include "group/peer_status.h"
 #include "group/tcp/tcp_transport.h"
 
@@ -9,7 +10,7 @@ namespace zero {
 namespace {
 
 constexpr size_t kLongestText = 4096;
-/// Nothing more is known of a rank whose connection has ended.
+/// All that is known of a rank whose connection has ended.
 constexpr const char *kCutOff = "has no connection any more (it ended, its program closed descriptors, or its host cannot be reached)";
 
 }  // namespace
@@ -93,8 +94,9 @@ std::string TcpTransport::describe(int64_t peer) const {
 
 const Fingerprint *TcpTransport::doing() const { return inside_ ? &where_ : under_way_ ? &current_ : nullptr; }
 
-/// Whether the group still works for a rank that waits for others, or for one that does not: to that one it does not matter that a rank has
-/// ended which may have been done. What ranks sent before their connection ended has been handed out.
+/// Checks that the group still works. A rank whose connection has ended is an error only for a rank
+/// that waits for others: it may have finished. All frames that ranks sent before their connection
+/// ended have been handed out.
 Status TcpTransport::look(const Fingerprint *doing, bool waits) {
   ZERO_TRY(failure_);
   for (int64_t peer = 0; peer < size(); ++peer) {
@@ -156,7 +158,8 @@ void TcpTransport::publish_message(const Fingerprint &fingerprint, bool ends) {
   message_ = fingerprint;
 }
 
-/// The ranks a timeout in `mine` is about: the other side of a message, who has not arrived, or who does not take what is sent to it.
+/// The ranks that a timeout in `mine` concerns: the peer of a message, ranks that have not arrived,
+/// or ranks that do not read what was sent to them.
 std::vector<int64_t> TcpTransport::awaited(const Fingerprint &mine) const {
   if (is_message(mine.kind)) return {mine.root};
   std::vector<int64_t> ranks;

@@ -1,4 +1,4 @@
-/// @file Ids as text, and the table of sockets that listen for meetings to come.
+/// @file Ids as text, and the table of sockets that listen for later meetings.
 #include "group/tcp/tcp_id.h"
 
 #include "core/system_random.h"
@@ -27,14 +27,14 @@ bool is_ipv6(const std::string &text) {
   return ::inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
-/// 1 .. 65535 in digits; 0 for anything else.
+/// Parses 1 .. 65535 in digits; returns 0 for anything else.
 uint16_t port_of(const std::string &text) {
   if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos) return 0;
   const int64_t port = std::stoll(text);
   return port <= kLastPort ? static_cast<uint16_t>(port) : 0;
 }
 
-/// What is wrong with an id, or nullptr.
+/// Parses an id. Returns its fault, or nullptr.
 const char *take_apart(const std::string &id, TcpPlace *out) {
   if (id.size() > kLongestId) return "it is longer than 255 bytes";
   if (id.find('\0') != std::string::npos) return "it holds a zero byte";
@@ -94,7 +94,7 @@ Status make_tcp_id(const std::string &host, int64_t port, std::string *out) {
   std::snprintf(token, sizeof token, "%016llx", static_cast<unsigned long long>(random));
   const std::string named = host.empty() ? address_of_this_host() : host;
   const std::string dressed = is_ipv6(named) ? "[" + named + "]" : named;
-  // Checked before anything is opened, with a port that is as long as any.
+  // Checks the id before a socket is opened, with the longest port.
   TcpPlace place;
   ZERO_TRY(parse_tcp_id(dressed + ":" + std::to_string(port == 0 ? kLastPort : port) + "/" + token, &place));
   OwnedFd listener;

@@ -1,4 +1,4 @@
-/// @file Frames through buffers, so that no call waits for the other side.
+/// @file Frames through buffers, so that no call waits for the peer.
 #include "group/tcp/tcp_link.h"
 
 #include <sys/socket.h>
@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kLengthNbytes = sizeof(uint32_t);
 
-/// Memory for `nbytes` more, so that inserting them cannot fail half-way. Grows as insert would.
+/// Reserves memory for `nbytes` more, so that inserting them cannot fail half-way. Grows as insert
+/// would.
 void make_room(std::vector<std::byte> *buffer, size_t nbytes) {
   const size_t needed = buffer->size() + nbytes;
   if (needed > buffer->capacity()) buffer->reserve(std::max(needed, 2 * buffer->capacity()));
@@ -23,7 +24,7 @@ void make_room(std::vector<std::byte> *buffer, size_t nbytes) {
 
 void TcpLink::send(std::initializer_list<std::span<const std::byte>> parts) {
   if (!open()) return;
-  // A link that always has something waiting must not keep all that it ever sent.
+  // Drops bytes that were sent: the buffer of a busy link may never become empty.
   if (sent_ > outgoing_.size() / 2) {
     outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(sent_));
     sent_ = 0;
@@ -45,7 +46,7 @@ bool TcpLink::flush() {
     } else if (errno == EAGAIN || errno == ENOBUFS) {
       return false;
     } else if (errno != EINTR) {
-      break;  // that it has ended is for receive() to say, which may find more before
+      break;  // receive() reports the end, after frames that came before it
     }
   }
   outgoing_.clear();
@@ -71,14 +72,14 @@ TcpLink::Received TcpLink::receive(std::vector<std::byte> *out) {
   }
 }
 
-/// All that has come, as far as a frame may need it.
+/// Reads all bytes that have arrived, up to the longest frame.
 void TcpLink::read_more() {
   incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(taken_));
   taken_ = 0;
   constexpr size_t kLeastRead = 4096;
   std::array<std::byte, 65536> buffer;
   while (incoming_.size() < longest_ + kLengthNbytes) {
-    // What was taken from the socket must have a place.
+    // Bytes that are read from the socket must have room.
     make_room(&incoming_, kLeastRead);
     const size_t room = std::min(buffer.size(), incoming_.capacity() - incoming_.size());
     const ssize_t nbytes = ::recv(socket_.get(), buffer.data(), room, MSG_DONTWAIT);

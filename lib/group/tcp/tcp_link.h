@@ -1,4 +1,5 @@
-/// @file TcpLink: a connection that carries frames, each its length and so many bytes. Knows nothing of what they mean or who is there.
+/// @file TcpLink: a connection that carries frames, each after its length. Knows nothing of their
+/// meaning or of the peer.
 #pragma once
 
 #include "core/owned_fd.h"
@@ -11,29 +12,32 @@
 
 namespace zero {
 
-/// One thread at a time. Nothing here waits.
+/// For one thread at a time. No call blocks.
 class TcpLink {
  public:
   static constexpr size_t kLongestFrame = size_t{1} << 20;
 
-  /// Takes over a stream socket that is connected, or about to be, and does not block.
+  /// Takes over a non-blocking stream socket that is connected or about to be.
   explicit TcpLink(OwnedFd socket) : socket_(std::move(socket)) {}
 
   int socket() const { return socket_.get(); }
-  /// Whether frames may still come or go.
+  /// True while frames may be sent or received.
   bool open() const { return socket_.valid(); }
-  /// From now on a frame of more than `nbytes` that comes ends the link: for those who have not shown yet who they are.
+  /// From now on, a received frame of more than `nbytes` ends the link. For peers that have not
+  /// identified themselves.
   void limit(size_t nbytes) { longest_ = nbytes; }
 
-  /// Puts a frame, the parts one after another, behind those that wait to be sent, and sends what the socket takes. At most kLongestFrame.
-  /// Without memory for it, std::bad_alloc, and nothing of it is sent.
+  /// Appends a frame, the parts one after another, to the frames that wait, and sends as much as
+  /// the socket takes. At most kLongestFrame. Throws std::bad_alloc, and then sends nothing of it.
   void send(std::initializer_list<std::span<const std::byte>> parts);
-  /// Sends more of what waits. True when nothing does any more, also because the connection has ended: that it has, receive() says.
+  /// Sends more of the frames that wait. Returns true if none waits, also because the connection
+  /// has ended, which receive() reports.
   bool flush();
 
   enum class Received { frame, nothing, ended };
-  /// The next frame that has come whole. Ended: by the other side, by an error, or because what came is no frame; all that came before was
-  /// given. Without memory, std::bad_alloc, and nothing is lost.
+  /// Returns the next complete frame. `ended`: the peer or an error ended the connection, or the
+  /// input was no frame; all earlier frames were returned. Throws std::bad_alloc, and then loses
+  /// nothing.
   Received receive(std::vector<std::byte> *out);
 
  private:
@@ -42,9 +46,9 @@ class TcpLink {
   OwnedFd socket_;
   size_t longest_ = kLongestFrame;
   std::vector<std::byte> outgoing_;
-  size_t sent_ = 0;  ///< of outgoing_
+  size_t sent_ = 0;  ///< bytes of outgoing_ that were sent
   std::vector<std::byte> incoming_;
-  size_t taken_ = 0;  ///< of incoming_
+  size_t taken_ = 0;  ///< bytes of incoming_ that were returned
 };
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-/// @file A rank's way into a meeting over TCP: rank 0 leads it, the others go there.
+/// @file Entering a meeting over TCP: rank 0 leads it, the others connect to rank 0.
 #include "group/tcp/tcp_meeting.h"
 
 #include "core/system_random.h"
@@ -32,7 +32,6 @@ Status make_plan(TcpTerms terms, TcpPlan *out) {
   return {};
 }
 
-/// A world of one rank.
 void meet_alone(const TcpPlan &plan, std::vector<TcpPeer> *out, uint64_t *out_name) {
   out->clear();
   out->push_back({plan.self.host_id, plan.self.process, plan.self.host_name, nullptr});

@@ -1,4 +1,4 @@
-/// @file Sorting frames by the group they are for, and the end of connections.
+/// @file Sorting frames by their groups, and the end of connections.
 #include "group/tcp/tcp_mesh.h"
 
 #include "core/clock.h"
@@ -13,9 +13,10 @@
 namespace zero {
 namespace {
 
-/// A rank is ahead of another by the groups it has made since they last met: rounds, messages and farewells of some hundreds.
+/// Most bytes kept per connection for groups that this rank has not made. A peer may be ahead by
+/// some hundreds of rounds, messages and farewells.
 constexpr int64_t kMostEarlyNbytes = int64_t{8} << 20;
-constexpr int64_t kFrameNbytes = 64;  ///< what keeping a frame costs beside its bytes
+constexpr int64_t kFrameNbytes = 64;  ///< memory that a kept frame takes beside its bytes
 constexpr size_t kMostSpares = 32;
 constexpr int64_t kMostSpareNbytes = 128 << 10;
 constexpr int64_t kLingerMs = 100;
@@ -45,7 +46,8 @@ TcpMesh::~TcpMesh() {
     const timespec pause = {0, kPauseNs};
     ::nanosleep(&pause, nullptr);
   }
-  // A socket that is closed with bytes nobody has read resets the connection, and the other side may lose what was sent to it.
+  // Closing a socket with unread bytes resets the connection, and the peer may lose data that was
+  // sent to it.
   std::vector<std::byte> unread;
   for (Way &way : ways_) {
     if (way.peer.link == nullptr) continue;
@@ -53,7 +55,7 @@ TcpMesh::~TcpMesh() {
     try {
       while (way.peer.link->receive(&unread) == TcpLink::Received::frame) continue;
     } catch (const std::bad_alloc &) {
-      // The other side sees a reset instead of an end.
+      // The peer sees a reset instead of an end.
     }
   }
 }
@@ -76,7 +78,7 @@ bool TcpMesh::flush() {
   return all;
 }
 
-/// One look at all sockets costs less than reading each of them in vain.
+/// One poll() of all sockets costs less than a read of each.
 void TcpMesh::progress() {
   flush();
   std::array<pollfd, 64> sockets;

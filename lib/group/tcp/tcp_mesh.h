@@ -1,5 +1,6 @@
-/// @file TcpMesh: the connections of one rank, shared by all transports that descend from one meeting. Every frame bears the number of the
-/// group it is for; the mesh sorts them. Knows members only by number and interface, and nothing of rounds.
+/// @file TcpMesh: the connections of one rank, shared by all transports of one meeting. Every frame
+/// has the number of its group, by which the mesh sorts frames. Knows members only by number and
+/// interface, and nothing of rounds.
 #pragma once
 
 #include "group/peer_status.h"
@@ -19,29 +20,29 @@
 
 namespace zero {
 
-/// What a frame is. `offer` and `request` announce a message, from its sender and from its receiver; `taken` tells how many bytes of a
-/// chunk the receiver has.
+/// The kind of a frame. `offer` and `request` announce a message, from its sender and from its
+/// receiver; `taken` reports how many bytes of a chunk the receiver has.
 enum class TcpKind : uint32_t { round = 1, offer, request, chunk, taken, poison, left, query, answer };
 
-/// Begins every frame.
+/// The head of every frame.
 struct TcpHead {
   TcpKind kind;
   uint32_t reserved;
   uint64_t group;
 };
 
-/// A frame that has come. What content() points at stays in place when the frame is moved.
+/// A received frame. The address of content() does not change when the frame is moved.
 class TcpFrame {
  public:
   TcpFrame() = default;
   explicit TcpFrame(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
 
-  /// Whether it begins as frames do; everything else is only for those that do.
+  /// True if the frame has a valid head. The other members require that.
   bool valid() const;
   TcpKind kind() const { return head().kind; }
   uint64_t group() const { return head().group; }
   std::span<const std::byte> content() const { return std::span(bytes_).subspan(sizeof(TcpHead)); }
-  /// The beginning of the content, which must be as long.
+  /// The value at the beginning of the content, which must be at least as long.
   template <class T>
   T begin() const {
     T value;
@@ -63,11 +64,11 @@ std::span<const std::byte> bytes_of(const T &value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-/// A group on the mesh. Called under the mesh's lock.
+/// A group on the mesh. The mesh calls it with its lock held.
 class TcpMember {
  public:
-  /// False when no rank of the group would send such a frame: the connection it came by is then given up. Without memory for it,
-  /// std::bad_alloc, and the frame is the caller's still.
+  /// Returns false if no rank of the group would send such a frame; the mesh then closes its
+  /// connection. Throws std::bad_alloc, and then leaves the frame to the caller.
   virtual bool on_frame(int64_t source, TcpFrame &&frame) = 0;
   virtual PeerStatus answer() const = 0;
 
@@ -75,17 +76,19 @@ class TcpMember {
   ~TcpMember() = default;
 };
 
-/// A connection that brings what no rank would send (a frame without a head, of an unknown kind, not as long as its kind says, out of turn,
-/// or too much for groups that this rank has not made) is closed and counts as `breached`. Frames for groups that have gone are ignored.
+/// A connection that brings an impossible frame is closed and counts as `breached`: a frame without
+/// a head, of an unknown kind, of a wrong length, or out of turn. So is one that brings too much
+/// for groups that this rank has not made. Frames for groups that no longer exist are ignored.
 class TcpMesh {
  public:
   /// peers[r] is rank r of the meeting.
   TcpMesh(std::vector<TcpPeer> peers, int64_t rank);
   TcpMesh(const TcpMesh &) = delete;
-  /// Gives what waits to be sent a short while, then closes the connections in order.
+  /// Waits a short while until pending frames are sent, then closes the connections in order.
   ~TcpMesh();
 
-  /// Every member but the constructor and the getters up to here is called with this lock held. Ranks are those of the meeting.
+  /// Every member but the constructor, mutex(), rank() and size() is called with this lock held.
+  /// Ranks are those of the meeting.
   std::mutex &mutex() { return mutex_; }
   int64_t rank() const { return rank_; }
   int64_t size() const { return static_cast<int64_t>(ways_.size()); }
@@ -96,30 +99,33 @@ class TcpMesh {
   enum class State : uint8_t { none, open, ended, breached };
   State state(int64_t rank) const { return way(rank).state; }
 
-  /// Never waits. Goes nowhere when there is no connection or it has ended.
+  /// Never blocks. Drops the frame if there is no connection or it has ended.
   void send(int64_t rank, TcpKind kind, uint64_t group, std::span<const std::byte> content = {}, std::span<const std::byte> rest = {});
-  /// Whether all that was sent to the rank is on its way, or never will be.
+  /// True if the socket has taken all frames for the rank, or never will.
   bool flushed(int64_t rank);
-  /// Sends what waits and hands out what has come. Without memory, std::bad_alloc, and nothing of what has come is lost.
+  /// Sends pending frames and sorts received ones. Throws std::bad_alloc, and then loses no
+  /// received frame.
   void progress();
 
-  /// Frames that came for the group before go to the member at once.
+  /// Frames that arrived for the group before go to the member at once.
   void enroll(uint64_t number, TcpMember *member);
   /// Frames for the group are ignored from now on.
   void forget(uint64_t number);
-  /// The same without memory: frames for the group are kept, as of one that was never made.
+  /// Removes a member without allocating. Frames for the group are kept, as for a group that was
+  /// never made.
   void drop(uint64_t number) noexcept { members_.erase(number); }
-  /// Takes the memory of a frame that is used up, for frames to come.
+  /// Keeps the memory of a frame that is used up for later frames.
   void give_back(TcpFrame frame) noexcept;
 
  private:
   struct Way {
     TcpPeer peer;  ///< link is nullptr unless state is open
     State state = State::none;
-    bool fresh = true;      ///< the link may hold what was read before: by its maker, or when memory ran out
-    bool unsorted = false;  ///< `frame` has come and is not sorted: memory ran out
+    /// The link may hold bytes read before: by its maker, or when memory ran out.
+    bool fresh = true;
+    bool unsorted = false;  ///< `frame` was received and is not sorted: memory ran out
     TcpFrame frame;
-    int64_t early_nbytes = 0;  ///< kept for groups that this rank has not made
+    int64_t early_nbytes = 0;  ///< bytes kept for groups that this rank has not made
   };
   using Early = std::vector<std::pair<int64_t, TcpFrame>>;
 
@@ -137,7 +143,7 @@ class TcpMesh {
   const int64_t rank_;
   std::vector<Way> ways_;
   std::map<uint64_t, TcpMember *> members_;
-  std::set<uint64_t> former_;  ///< numbers of groups that have gone
+  std::set<uint64_t> former_;  ///< numbers of groups that no longer exist
   std::map<uint64_t, Early> early_;
   std::vector<std::vector<std::byte>> spares_;
 };

@@ -1,4 +1,5 @@
-/// @file What a rank of a meeting over TCP goes by: its terms with what follows from them. Knows nothing of how ranks meet.
+/// @file TcpPlan: the terms of a rank in a meeting over TCP, with values that follow from them.
+/// Knows nothing of how ranks meet.
 #pragma once
 
 #include "core/clock.h"
@@ -13,7 +14,8 @@ struct TcpPlan {
   TcpPlace place;
   TcpRank self;
   Deadline deadline;
-  uint64_t random = 0;  ///< names the meeting of rank 0, and each other rank as long as it comes to one
+  /// Rank 0: the name of the meeting; other ranks: identifies all attempts of one call.
+  uint64_t random = 0;
 };
 
 }  // namespace zero

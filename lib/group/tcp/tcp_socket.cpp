@@ -1,4 +1,5 @@
-/// @file TCP sockets through the system's calls, each made so that it never blocks and is closed when the process runs another program.
+/// @file TCP sockets through system calls. No socket blocks, and each is closed when the process
+/// runs another program.
 #include "group/tcp/tcp_socket.h"
 
 #include <arpa/inet.h>
@@ -61,12 +62,14 @@ socklen_t to_system(const TcpAddress &address, sockaddr_storage *out) {
 }
 
 void set_option(int socket, int level, int name, int value) {
-  // What a system does not know costs time until an end is noticed, not the connection.
+  // If the system lacks an option, the end of a peer is detected later; the connection works all
+  // the same.
   static_cast<void>(::setsockopt(socket, level, name, &value, sizeof value));
 }
 
-/// A host that vanished ends its connections within half a minute. A process that is only slow keeps them, as its kernel answers for it, as
-/// long as what it was sent and has not read fits the buffer there (64 KiB at least): Linux counts a full one as a failure to answer.
+/// Ends the connections of a vanished host within half a minute. A slow process keeps its
+/// connections, because its kernel answers for it, while unread data fits its buffer (64 KiB at
+/// least). Linux counts a full buffer as a failure to answer.
 void tune(int socket) {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -80,7 +83,7 @@ OwnedFd make_socket(Kind kind) {
   return open_fd([kind] { return ::socket(kind == Kind::ipv6 ? AF_INET6 : AF_INET, kStream, 0); });
 }
 
-/// A socket that listens on all addresses of a family; an errno when there is none.
+/// Opens a socket that listens on all addresses of a family. Returns 0 or an errno.
 int listen_with(Kind kind, uint16_t port, OwnedFd *out) {
   constexpr int kBacklog = 4096;
   OwnedFd socket = make_socket(kind);
@@ -93,7 +96,7 @@ int listen_with(Kind kind, uint16_t port, OwnedFd *out) {
   sockaddr_storage address;
   const socklen_t length = to_system(any, &address);
   if (::bind(socket.get(), reinterpret_cast<const sockaddr *>(&address), length) != 0) return errno;
-  // Whether somebody else listens there is decided here, not by bind.
+  // listen(), not bind(), detects that another socket listens there.
   if (::listen(socket.get(), kBacklog) != 0) return errno;
   *out = std::move(socket);
   return 0;
@@ -139,7 +142,7 @@ std::string resolve_host(const std::string &host, uint16_t port, std::vector<Tcp
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo *found = nullptr;
-  const StandardFdsHeld held;  // asking takes sockets and files of the C library's own
+  const StandardFdsHeld held;  // the C library opens sockets and files of its own
   const int error = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found);
   if (error == EAI_SYSTEM) return std::strerror(errno);
   if (error != 0) return ::gai_strerror(error);
@@ -163,7 +166,7 @@ std::string address_of_this_host() {
     constexpr unsigned kUsable = IFF_UP | IFF_RUNNING;
     if (each->ifa_addr == nullptr || (each->ifa_flags & (kUsable | IFF_LOOPBACK)) != kUsable) continue;
     const TcpAddress address = from_system(each->ifa_addr);
-    // A link's own IPv6 address means something only together with the interface.
+    // A link-local IPv6 address is valid only together with its interface.
     const bool link_local = address.kind == Kind::ipv6 && address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
     if (address.kind == Kind::none || address.loopback() || link_local) continue;
     if (best.kind == Kind::none || (best.kind == Kind::ipv6 && address.kind == Kind::ipv4)) best = address;
@@ -173,7 +176,7 @@ std::string address_of_this_host() {
 
 Status listen_on(uint16_t port, OwnedFd *out) {
   int error = listen_with(Kind::ipv6, port, out);
-  // A system without IPv6 says so in more than one way.
+  // A system without IPv6 reports that by various errors.
   if (error != 0 && error != EADDRINUSE && error != EACCES && error != EMFILE && error != ENFILE) {
     error = listen_with(Kind::ipv4, port, out);
   }
@@ -212,7 +215,7 @@ int connection_state(int socket) {
   socklen_t length = sizeof error;
   if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
   if (error != 0) return error;
-  // Where nobody listens, a socket whose own port happens to be the one it asks for is connected to itself.
+  // Without a listener, a socket whose own port equals the requested one is connected to itself.
   return local_address(socket) == peer_address(socket) ? ECONNREFUSED : 0;
 }
 
