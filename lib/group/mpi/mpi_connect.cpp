@@ -1,4 +1,5 @@
-/// @file Making transports over MPI: the first meeting of a communicator's ranks, where they run, and sub-groups.
+/// @file Making transports over MPI: the first meeting of a communicator's ranks, their hosts, and
+/// sub-groups.
 #include "core/clock.h"
 #include "group/host.h"
 #include "group/launcher.h"
@@ -14,14 +15,14 @@
 namespace zero {
 namespace {
 
-/// What ranks tell each other when they first meet.
+/// The message that each rank sends in the first meeting.
 struct Hello {
   uint64_t host_id;
   int64_t staging_nbytes;
   char build[64];
 };
 
-/// All ranks' staging must fit the receiver of an all-gather, which gets a piece from everyone.
+/// Limits the pieces of a round, because an all-gather receives one from every rank.
 int64_t round_nbytes_for(int64_t staging_nbytes, int64_t size) {
   constexpr int64_t kMostReceived = int64_t{64} << 20;
   constexpr int64_t kLeast = 4096;
@@ -56,7 +57,7 @@ Status check_hello(const Hello &mine, const Hello &theirs, int64_t rank, int64_t
   return {};
 }
 
-/// Every rank tells every other who it is.
+/// Exchanges hellos between all ranks and checks them.
 Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
   const auto size = static_cast<size_t>(transport.size());
   Hello mine{host_id(), options.staging_nbytes, ZERO_MPI_BUILD};

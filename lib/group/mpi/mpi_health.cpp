@@ -1,4 +1,4 @@
-/// @file The health of a group over MPI: poison, and what ranks tell each other about where they stand.
+/// @file The health of a group over MPI: poison, and progress reports of ranks.
 #include "group/peer_status.h"
 #include "group/mpi/mpi_transport.h"
 
@@ -36,7 +36,7 @@ Status MpiTransport::watch_peer(int64_t peer, const Fingerprint &) {
 void MpiTransport::poison(const Status &cause) {
   const auto guard = lock();
   if (!failure_.ok()) return;
-  // What comes after needs memory.
+  // Recorded first, because the rest needs memory.
   links_.root().note_failure();
   failure_ = cause;
   tell_failure();
@@ -86,7 +86,7 @@ std::vector<int64_t> MpiTransport::missing() const {
   return ranks;
 }
 
-/// The ranks a timeout in `mine` is about.
+/// The ranks that a timeout in `mine` concerns.
 std::vector<int64_t> MpiTransport::awaited(const Fingerprint &mine) const {
   if (is_message(mine.kind)) return {mine.root};
   std::vector<int64_t> ranks = missing();
@@ -116,7 +116,7 @@ void MpiTransport::ask(const std::vector<int64_t> &ranks) {
   }
   await_answers([&] {
     const auto guard = lock();
-    // An error here changes nothing: the caller is about to report one.
+    // Ignores an error: the caller is about to report one.
     if (!links_.root().progress().ok()) return true;
     return std::all_of(ranks.begin(), ranks.end(), [&](int64_t peer) { return answered(peer); });
   });
@@ -145,7 +145,7 @@ std::vector<int64_t> MpiTransport::find_suspects(const Fingerprint &mine, std::v
   return others;
 }
 
-/// Where this thread cannot know, it may be what all wait for.
+/// A thread that must not call MPI cannot ask the ranks: it may itself be the cause of the wait.
 std::string MpiTransport::suspicions(const Fingerprint &mine) {
   if (const Status allowed = links_.root().check_thread(); !allowed.ok()) return allowed.text();
   std::vector<int64_t> asked;

@@ -1,4 +1,5 @@
-/// @file Sending and receiving on a group's streams, and telling a peer that left from one that is late.
+/// @file Sending and receiving on a group's streams. Distinguishes a peer that left from one that
+/// is late.
 #include "group/mpi/mpi_links.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// @file MpiLinks: a group's numbered message streams to its peers. Knows who is a member and what was sent, nothing of rounds.
+/// @file MpiLinks: a group's numbered message streams to its peers. Knows members and sent
+/// messages, nothing of rounds.
 #pragma once
 
 #include "group/mpi/mpi_root.h"
@@ -11,7 +12,7 @@ namespace zero {
 /// Everything but the constructor and the plain getters needs the root's lock.
 class MpiLinks {
  public:
-  /// members[r] = rank in the root of the group's rank r.
+  /// members[r] is the rank in the root of the group's rank r.
   MpiLinks(std::shared_ptr<MpiRoot> root, int64_t number, std::vector<int64_t> members, int64_t rank);
 
   MpiRoot &root() const { return *root_; }
@@ -23,19 +24,19 @@ class MpiLinks {
 
   Status send(int64_t peer, MpiStream stream, const void *data, int64_t nbytes, MpiRequest *request);
   Status recv(int64_t peer, MpiStream stream, void *data, int64_t nbytes, MpiRequest *request);
-  /// Looks at a receive that is active. ZERO_E_PEER_LEFT when the peer has left without sending it.
+  /// Tests an active receive. Returns ZERO_E_PEER_LEFT if the peer has left without sending it.
   Status test_recv(int64_t peer, MpiStream stream, MpiRequest *request, bool *out_arrived);
 
-  /// To every peer that has not left.
+  /// Sends to every peer that has not left.
   void send_to_all(const MpiControl &message);
   void tell(int64_t peer, const MpiControl &message);
-  /// Tells every peer that this rank leaves and what it can still expect.
+  /// Reports to every peer that this rank leaves, and how many messages it has sent.
   void tell_left();
   void note_left(int64_t peer, const MpiControl &message);
   bool has_left(int64_t peer) const { return at(peer).left; }
-  /// ZERO_E_PEER_LEFT when it has.
+  /// Returns ZERO_E_PEER_LEFT if the peer has left.
   Status check_present(int64_t peer) const;
-  /// -1 when the root's rank is no member.
+  /// Returns -1 if the root's rank is no member.
   int64_t rank_of(int64_t root_rank) const;
 
  private:

@@ -1,4 +1,4 @@
-/// @file What makes a module the MPI module, and whether it fits the program's MPI.
+/// @file The properties of the MPI module, and the check that it fits the program's MPI.
 #include "group/mpi/mpi_module.h"
 
 #include "core/log.h"
@@ -9,7 +9,7 @@
 namespace zero {
 namespace {
 
-/// A program that brings another MPI than the module's would have the module call into the wrong one.
+/// Refuses a module of another MPI than the program's, because it would call into the wrong one.
 Status check_same_mpi(void *module, const std::string &path) {
   const std::string global = file_of(::dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
   const std::string own = file_of(::dlsym(module, "MPI_Init_thread"));
@@ -19,7 +19,8 @@ Status check_same_mpi(void *module, const std::string &path) {
   return {};
 }
 
-/// Global: Open MPI's plugins are linked to nothing and look for libmpi's symbols in the global scope.
+/// RTLD_GLOBAL, because Open MPI's plugins are linked to nothing and look for libmpi's symbols in
+/// the global scope.
 constexpr ModuleKind kMpi = {.noun = "MPI module",
                              .file_name = "libzero_mpi.so",
                              .variable = "ZERO_MPI_MODULE",

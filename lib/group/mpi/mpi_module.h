@@ -1,4 +1,5 @@
-/// @file Finding and loading libzero_mpi.so. Knows where modules lie and which build they must come from, nothing of what MPI does.
+/// @file MpiModule: finding and loading libzero_mpi.so. Knows its places and its build, nothing of
+/// MPI's functions.
 #pragma once
 
 #include "core/status.h"
@@ -8,9 +9,10 @@
 
 namespace zero {
 
-/// Loads the module once per process and for ever (MPI libraries do not survive being unloaded). `path` is where it lies; empty: the
-/// variable ZERO_MPI_MODULE, then the folder of libzero, then wherever the loader finds it. ZERO_E_MODULE tells what was tried, why it
-/// failed and what to install. Any thread.
+/// Loads the module once per process and for ever (MPI libraries do not survive being unloaded).
+/// `path` is its file; empty: the variable ZERO_MPI_MODULE, then the folder of libzero, then the
+/// search path of the loader. ZERO_E_MODULE names the attempts, their errors, and the package to
+/// install. Any thread.
 Status load_mpi_module(const std::string &path, const zero_mpi_table **out);
 
 }  // namespace zero

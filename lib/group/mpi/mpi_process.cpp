@@ -1,4 +1,5 @@
-/// @file MPI in this process: starting it, the roots that live, and how the last one leaves. Knows no groups.
+/// @file MPI in this process: its start, the roots, and the release of the last root. Knows no
+/// groups.
 #include "core/clock.h"
 #include "core/doorbell.h"
 #include "core/log.h"
@@ -9,9 +10,11 @@
 
 namespace zero {
 
-/// What becomes of a root that nobody holds any more. It stays in memory while MPI may still use what it owns.
+/// The retirement of a root that has no holders. It stays in memory while MPI may still use what it
+/// owns.
 struct MpiRetirement {
-  /// Says goodbye; a rank that has heard it from all others knows that nothing more can arrive.
+  /// Sends bye to all ranks. A rank that has received it from all others can expect no more
+  /// messages.
   static void begin(MpiRoot &root) {
     const std::lock_guard lock(root.mutex());
     if (root.process_.table->alive() == 0) return;
@@ -33,7 +36,8 @@ struct MpiRetirement {
     return root.opened_;
   }
 
-  /// Frees the communicator once all ranks have said goodbye. A root that has failed is kept for ever: its memory may still be written.
+  /// Frees the communicator once all ranks have sent bye. A root that has failed is kept for ever:
+  /// its memory may still be written.
   static bool try_close(MpiRoot &root) {
     const std::lock_guard lock(root.mutex());
     if (!root.opened_) return !root.duplicate_.active;
@@ -59,16 +63,17 @@ struct State {
   bool failed = false;
   int64_t live = 0;
   std::vector<MpiRoot *> all;      ///< live and retired
-  std::vector<MpiRoot *> retired;  ///< waiting for the other ranks' goodbye
+  std::vector<MpiRoot *> retired;  ///< waiting for the bye of other ranks
 };
 
-/// Never destroyed: MPI may use what retired roots own until the process ends.
+/// Never destroyed: MPI may use the memory of retired roots until the process ends.
 State &state() {
   static State *instance = new State;
   return *instance;
 }
 
-/// Closes what can be closed. True when nothing is left to wait for, as when the program has finalised MPI.
+/// Closes the roots that can be closed. True if none is left to wait for, or if the program has
+/// finalised MPI.
 bool sweep(State &all) {
   const std::lock_guard lock(all.mutex);
   std::erase_if(all.retired, [&](MpiRoot *root) {
@@ -84,7 +89,8 @@ bool sweep(State &all) {
   return all.retired.empty() || all.process.table->alive() == 0;
 }
 
-/// The last group has gone: waits for the other ranks' goodbye and finalises MPI, unless a failure was seen, when MPI_Finalize could hang.
+/// Called when the last group was released. Waits for the bye of other ranks and finalises MPI,
+/// unless a failure was seen: MPI_Finalize could hang then.
 void finish(State &all, int64_t linger_ms) {
   const Deadline deadline = Deadline::after_ms(linger_ms);
   Backoff backoff;
@@ -113,7 +119,7 @@ void retire(MpiRoot *root) noexcept try {
   {
     const std::lock_guard lock(all.mutex);
     all.retired.push_back(root);
-    // A creation that failed before it had a communicator does not end MPI for those to come.
+    // A creation that failed before it had a communicator does not end MPI for later ones.
     last = --all.live == 0 && all.process.initialized_by_us && opened;
   }
   if (!may_call) return;
@@ -142,7 +148,7 @@ Status start_mpi(const zero_mpi_table *table, MpiProcess *out) {
   ZERO_CHECK(!owned || all.process.owner == caller, ZERO_E_STATE,
              "MPI did not grant MPI_THREAD_MULTIPLE, and another thread made the first group over MPI: make all of them on that one");
   zero_mpi_start found{};
-  const StandardFdsHeld held;  // MPI's connections are opened here, most of them
+  const StandardFdsHeld held;  // MPI opens most of its connections here
   if (const int32_t code = table->start(&found); code != 0) return describe_start_error(table, code);
   ZERO_CHECK(found.finalized == 0, ZERO_E_STATE, "MPI was finalised in this process (%s) and cannot be started again",
              all.finalized_by_us ? "by libzero, when the last group over MPI was released: hold one until the end" : "by the program");

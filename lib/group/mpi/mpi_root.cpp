@@ -132,7 +132,7 @@ void MpiRoot::flush() {
   for (const std::unique_ptr<Outgoing> &outgoing : outbox_) {
     if (outgoing->started) continue;
     outgoing->started = true;
-    // What cannot be told is found out by the peer's deadline.
+    // If this fails, the peer notices at its deadline.
     if (!send(&outgoing->message, used_nbytes(outgoing->message), outgoing->peer, kControlTag, &outgoing->request).ok()) failed_ = true;
   }
 }
@@ -146,7 +146,7 @@ Status MpiRoot::progress() {
   return {};
 }
 
-/// Each message once: only a receive that has just ended without an error has brought one.
+/// Handles each message once: only a receive that has just ended without an error holds a new one.
 Status MpiRoot::receive() {
   while (listening_) {
     if (!inbox_request_.active) ZERO_TRY(listen());  // the last receive has failed
@@ -193,7 +193,8 @@ void MpiRoot::reap() {
   }
   for (std::unique_ptr<MpiBlock> *place = &lingering_; *place != nullptr;) {
     bool idle = false;
-    // A message that fails concerns nobody any more; the others of its block may still be under way.
+    // Ignores a failed message, because its group was released. Others of its block may still be in
+    // progress.
     (void)test(place->get(), &idle);
     if (idle) {
       *place = std::move((*place)->next);
@@ -204,7 +205,8 @@ void MpiRoot::reap() {
 }
 
 int64_t MpiRoot::new_group_number() {
-  // Unique without asking: the counter is this rank's, and its rank is part of the number. 0 is the root's own group.
+  // Unique without communication: the counter is this rank's, and its rank is part of the number. 0
+  // is the root's own group.
   const int64_t number = 1 + next_group_ * size_ + rank_;
   if (tag_of(number, kMessages) > process_.tag_limit) return -1;
   ++next_group_;
@@ -226,7 +228,8 @@ void MpiRoot::leave(int64_t number) {
 void MpiRoot::keep(std::unique_ptr<MpiBlock> block) noexcept {
   if (block == nullptr || block->idle()) return;
   const bool callable = may_call() && process_.table->alive() != 0;
-  // A send cannot be taken back; a receive nobody will match would otherwise stay for ever.
+  // Cancels receives, which would otherwise wait for ever without a sender. Sends cannot be
+  // cancelled.
   for (MpiRequest &request : block->requests()) {
     if (request.active && request.receiving && callable) process_.table->cancel(&request.word);
   }

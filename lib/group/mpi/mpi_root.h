@@ -1,5 +1,6 @@
-/// @file MpiRoot: one duplicated communicator and everything that all groups on it share: the lock, control messages, group numbers, and
-/// memory that MPI may still use after its group has gone. Knows members only by number and interface, and nothing of rounds.
+/// @file MpiRoot: one duplicated communicator and the parts that all groups on it share: the lock,
+/// control messages, group numbers, and memory that MPI may still use after its group was released.
+/// Knows members only by number and interface, and nothing of rounds.
 #pragma once
 
 #include "core/status.h"
@@ -23,36 +24,38 @@ namespace zero {
 /// Ordered streams of messages between two members of a group; each has a tag of its own.
 enum MpiStream : int { kEnvelopes = 0, kPieces = 1, kSendNotices = 2, kRecvNotices = 3, kMessages = 4, kMpiStreams = 5 };
 
-/// What ranks tell each other beside data. Sent without the unused end of the text.
+/// A control message, beside data. Sent without the unused end of the text.
 struct MpiControl {
   enum Kind : int32_t { poison = 1, left = 2, query = 3, answer = 4, bye = 5 };
 
   int32_t kind = 0;
-  int32_t code = 0;  ///< poison: status; answer: PeerStatus::State; bye: 1 when the sender has seen a failure
+  /// For poison: the status; for answer: PeerStatus::State; for bye: 1 if the sender has seen a
+  /// failure.
+  int32_t code = 0;
   int64_t group = 0;
-  std::array<int64_t, kMpiStreams> sent{};  ///< left: messages the receiver can still expect, counted from the first
-  Fingerprint where;                        ///< answer
-  char text[760] = {0};                     ///< poison
+  std::array<int64_t, kMpiStreams> sent{};  ///< for left: messages sent to the receiver, by stream
+  Fingerprint where;                        ///< for answer: the sender's call
+  char text[760] = {0};                     ///< for poison: the text of the error
 };
 
-/// One MPI operation under way. Must stay in place until it has ended.
+/// One MPI operation in progress. Must not move until it has ended.
 struct MpiRequest {
   uint64_t word = 0;
   bool active = false;
   bool receiving = false;
-  int64_t peer = -1;  ///< of a receive that has ended
+  int64_t peer = -1;  ///< the sender, once a receive has ended
   int64_t nbytes = 0;
 };
 
-/// Memory with the requests that use it. Both stay in place while one is active.
+/// Memory and the requests that use it. Neither moves while a request is active.
 class MpiBlock {
  public:
-  /// Blocks of groups that have gone form a list, so that keeping one needs no memory.
+  /// Blocks of released groups form a list, so that keeping one needs no memory.
   std::unique_ptr<MpiBlock> next;
 
   explicit MpiBlock(int64_t requests) : requests_(static_cast<size_t>(requests)) {}
 
-  /// At least this much memory; only while idle.
+  /// Reserves at least this much memory; only while idle.
   void reserve(int64_t nbytes);
   std::byte *data() { return data_.get(); }
   int64_t nbytes() const { return nbytes_; }
@@ -66,7 +69,7 @@ class MpiBlock {
   std::vector<MpiRequest> requests_;
 };
 
-/// A group on the root, as the control messages see it. Called under the root's lock.
+/// A group on the root, as control messages see it. Called with the root's lock held.
 class MpiMember {
  public:
   virtual void on_control(int64_t source, const MpiControl &message) = 0;
@@ -76,14 +79,15 @@ class MpiMember {
   ~MpiMember() = default;
 };
 
-/// What is true of MPI in this process.
+/// The state of MPI in this process.
 struct MpiProcess {
   const zero_mpi_table *table = nullptr;
   bool initialized_by_us = false;
   int64_t thread_level = 0;
   int64_t tag_limit = 0;
   int64_t world_size = 0;
-  std::thread::id owner;  ///< the only thread that may call MPI unless it granted MPI_THREAD_MULTIPLE
+  /// The only thread that may call MPI unless it granted MPI_THREAD_MULTIPLE.
+  std::thread::id owner;
 };
 
 class MpiRoot {
@@ -99,7 +103,7 @@ class MpiRoot {
   /// @{
   Status begin_duplicate(int64_t comm);
   Status test_duplicate(bool *out_ready);
-  /// Learns rank and size and listens for control messages.
+  /// Gets rank and size, and begins to receive control messages.
   Status open();
   /// Identity of the host of every rank, once known.
   std::vector<uint64_t> host_ids;
@@ -107,29 +111,29 @@ class MpiRoot {
 
   int64_t rank() const { return rank_; }
   int64_t size() const { return size_; }
-  /// False on threads that must not call MPI because the library was not granted MPI_THREAD_MULTIPLE.
+  /// False on threads that must not call MPI because the library was not granted
+  /// MPI_THREAD_MULTIPLE.
   bool may_call() const;
-  /// ZERO_OK, or ZERO_E_STATE on such a thread.
+  /// Returns ZERO_E_STATE on such a thread, otherwise ZERO_OK.
   Status check_thread() const;
 
   /// @name Messages. peer is a rank of the root.
   /// @{
   Status send(const void *data, int64_t nbytes, int64_t peer, int64_t tag, MpiRequest *request);
   Status recv(void *data, int64_t nbytes, int64_t peer, int64_t tag, MpiRequest *request);
-  /// Clears request->active when it has ended.
+  /// Clears request->active if the operation has ended.
   Status test(MpiRequest *request);
-  /// Tests all requests of a block, also behind one that fails. The first error.
+  /// Tests all requests of a block, also those behind one that fails. Returns the first error.
   Status test(MpiBlock *block, bool *out_idle);
   static int64_t tag_of(int64_t group, MpiStream stream) { return 1 + group * kMpiStreams + stream; }
-  /// Sent at once where this thread may call MPI, otherwise by the next progress.
+  /// Sends at once if this thread may call MPI, otherwise the next progress() sends.
   void tell(int64_t peer, const MpiControl &message);
-  /// Handles control messages that have arrived. Does nothing on a thread that must not call MPI. ZERO_E_STATE once MPI was finalised.
+  /// Handles control messages that have arrived. Does nothing on a thread that must not call MPI.
+  /// ZERO_E_STATE once MPI was finalised.
   Status progress();
   /// @}
 
-  /// @name Groups
-  /// @{
-  /// A number no other group of this root has on any rank; -1 when tags have run out.
+  /// Returns a number that no other group of this root has on any rank; -1 if tags have run out.
   int64_t new_group_number();
   void enroll(int64_t number, MpiMember *member);
   void leave(int64_t number);
@@ -172,11 +176,13 @@ class MpiRoot {
   int64_t next_group_ = 0;
   bool failed_ = false;
   int64_t byes_ = 0;
-  bool peer_failed_ = false;  ///< a peer's bye told of a failure
+  bool peer_failed_ = false;  ///< a peer's bye reported a failure
 
   std::map<int64_t, MpiMember *> members_;
-  std::set<int64_t> former_;                                              ///< numbers of groups that have gone
-  std::map<int64_t, std::vector<std::pair<int64_t, MpiControl>>> early_;  ///< messages for groups this rank has not finished making
+  /// Numbers of groups that no longer exist.
+  std::set<int64_t> former_;
+  /// Messages for groups that this rank has not finished making.
+  std::map<int64_t, std::vector<std::pair<int64_t, MpiControl>>> early_;
   std::deque<std::unique_ptr<Outgoing>> outbox_;
   bool listening_ = false;  ///< until the root begins to close
   MpiRequest inbox_request_;
@@ -184,21 +190,23 @@ class MpiRoot {
   std::unique_ptr<MpiBlock> lingering_;  ///< first of a list
 };
 
-/// Starts MPI when nobody has. ZERO_E_STATE when it was finalised or this thread must not call it.
+/// Starts MPI if it was not started. ZERO_E_STATE if it was finalised or this thread must not call
+/// it.
 Status start_mpi(const zero_mpi_table *table, MpiProcess *out);
 
-/// A root; when its last holder lets go, it says goodbye to the other ranks, and the last root finalises MPI if libzero initialised it and
-/// no failure was seen.
+/// Makes a root. When its last holder releases it, it sends bye to the other ranks. The last root
+/// finalises MPI if libzero initialised it and no failure was seen.
 Status make_mpi_root(const MpiProcess &process, int64_t linger_ms, std::shared_ptr<MpiRoot> *out);
 
-/// True when the last group over MPI is to finalise it and has not been released.
+/// True if the release of the last group over MPI is to finalise it, and has not happened yet.
 bool mpi_awaits_release();
 
-/// True when MPI did not grant MPI_THREAD_MULTIPLE: every call on MPI groups must then come from the thread that made the first one, and no
-/// progress thread may be used. False before MPI was started.
+/// True if MPI did not grant MPI_THREAD_MULTIPLE. Every call on MPI groups must then come from the
+/// thread that made the first one, and no progress thread may be used. False before MPI was
+/// started.
 bool mpi_needs_single_thread();
 
-/// Bytes kept because MPI may still use them although their group has gone.
+/// Bytes that are kept because MPI may still use them, although their group was released.
 int64_t mpi_quarantined_nbytes();
 
 }  // namespace zero
