@@ -1,4 +1,4 @@
-/// @file What each rank offers to all, as broadcasts or one all-gather.
+/// @file Pieces that each rank offers to all others, moved by broadcasts or one all-gather.
 #include "group/nccl/nccl_broadcast_from_all.h"
 
 namespace zero {

@@ -1,5 +1,6 @@
-/// @file NcclBroadcastFromAll: rounds in which each rank offers one piece to all others, which NCCL has its own ways for. Knows where pieces lie and
-/// go on one rank; never who offers what elsewhere.
+/// @file NcclBroadcastFromAll: rounds in which each rank offers one piece to all others, for which
+/// NCCL has operations of its own. Knows the places of pieces on one rank; never the offers of
+/// other ranks.
 #pragma once
 
 #include "group/module/zero_nccl_module.h"
@@ -11,18 +12,21 @@
 
 namespace zero {
 
-/// Of a round of two ranks or more. What is given must outlive it.
+/// For a round of two ranks or more. All arguments must outlive the object.
 class NcclBroadcastFromAll {
  public:
   NcclBroadcastFromAll(std::span<const Offer> offers, std::span<const Arrival> arrivals, int64_t rank)
       : offers_(offers), arrivals_(arrivals), rank_(static_cast<size_t>(rank)) {}
 
-  /// This rank offers all others the same, and has a place for all that it awaits.
+  /// True if this rank offers the same piece to all others, and has a place for each piece that it
+  /// awaits.
   bool possible() const;
-  /// And all pieces, this rank's where it is offered, are of one length and lie end to end, rank after rank.
+  /// True if all pieces, this rank's own where it is offered, have one length and are contiguous in
+  /// the order of ranks. Requires possible().
   bool in_order() const;
 
-  /// Pieces with their rests, each to or from its place, in the order of ranks; where those of all ranks are in order, one move.
+  /// Lists the moves of pieces with their rests, in the order of ranks; a single move if the pieces
+  /// of all ranks are in order.
   void list_moves(bool all_in_order, std::vector<zero_nccl_move> &moves) const;
 
  private:

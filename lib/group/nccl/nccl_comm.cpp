@@ -1,4 +1,4 @@
-/// @file A communicator's life, and its end on a thread of its own.
+/// @file The life of a communicator, and its end on a separate thread.
 #include "group/nccl/nccl_comm.h"
 
 #include "core/log.h"
@@ -15,28 +15,33 @@
 namespace zero {
 namespace {
 
-constexpr int64_t kAbortMs = 250;                          ///< how long a failed call waits for NCCL to let go of memory
-constexpr auto kRelease = std::chrono::milliseconds(250);  ///< how long a release waits for an end in order
-constexpr int64_t kFinishMs = 2000;                        ///< after which an end in order is forced
+/// How long a failed call waits until NCCL releases memory.
+constexpr int64_t kAbortMs = 250;
+/// How long a release waits for an orderly end.
+constexpr auto kRelease = std::chrono::milliseconds(250);
+/// An orderly end becomes an abort after this time.
+constexpr int64_t kFinishMs = 2000;
 constexpr auto kPause = std::chrono::milliseconds(1);
 
 std::atomic<int64_t> quarantined{0};
-std::atomic<int64_t> interrupted{0};  ///< ends in disorder that have not come
+std::atomic<int64_t> interrupted{0};  ///< aborts that have not ended
 
 }  // namespace
 
 int64_t nccl_quarantined() { return quarantined.load(std::memory_order_relaxed); }
 bool nccl_holds_memory() { return interrupted.load(std::memory_order_acquire) > 0; }
 
-/// The end of one communicator. Made before it is needed, because an end must not fail. Holds what NCCL may still use.
+/// The end of one communicator. Made before it is needed, because an end must not fail. Holds the
+/// memory that NCCL may still use.
 class NcclComm::Ending {
  public:
   Ending(const zero_nccl_table &nccl, std::shared_ptr<SideStream> lane) : nccl_(nccl), lane_(std::move(lane)) {}
 
-  /// Where NCCL writes the handle: also later, when the making ends or is aborted.
+  /// The place where NCCL writes the handle. It may do so late: when the creation ends or is
+  /// aborted.
   void **handle() { return &handle_; }
 
-  /// `under_way`: so is something, and the lane was abandoned for it.
+  /// `under_way`: an operation is in progress, and the lane was abandoned for it.
   void begin(void *comm, bool in_order, bool under_way, NcclAreas areas) {
     comm_ = comm;
     in_order_ = in_order && !under_way;
@@ -47,7 +52,7 @@ class NcclComm::Ending {
     if (!in_order_) interrupted.fetch_add(1);
   }
 
-  /// On a thread of its own.
+  /// Runs on a thread of its own.
   void run() {
     bool entered = false;
     const auto end = [&] {
@@ -55,7 +60,7 @@ class NcclComm::Ending {
       end_comm();
     };
     (void)lane_->within(std::cref(end));
-    if (!entered) end_comm();  // the end must come, whatever the device does
+    if (!entered) end_comm();  // the communicator must end even if the device fails
     bool was_abandoned = false;
     bool was_quarantined = false;
     {
@@ -65,7 +70,7 @@ class NcclComm::Ending {
       was_quarantined = quarantined_;
       if (!in_order_) interrupted.fetch_sub(1, std::memory_order_release);
     }
-    // What this gives back may wait for other work of the device, and no call waits for that.
+    // Releasing memory may wait for other work of the device, so no call waits for this part.
     if (was_abandoned) lane_->reclaim();
     areas_ = {};
     lane_.reset();
@@ -86,13 +91,13 @@ class NcclComm::Ending {
     return quarantined_ && !over_;
   }
 
-  /// A moment from its beginning on, for everything to be given back.
+  /// Waits until everything is released, at most for a moment after the beginning of the end.
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, awaited_until_, [this] { return gave_back_ || quarantined_; });
   }
 
-  /// Where no thread could be had.
+  /// Called if no thread could be started.
   void give_up() {
     const std::lock_guard lock(mutex_);
     quarantine();
@@ -108,7 +113,7 @@ class NcclComm::Ending {
     }
   }
 
-  /// False when other ranks do not come to it.
+  /// Returns false if NCCL fails, or if other ranks do not take part in time.
   bool finish() {
     if (nccl_.comm_finish(comm_) != 0) return false;
     for (const Deadline deadline = Deadline::after_ms(kFinishMs); !deadline.passed(); std::this_thread::sleep_for(kPause)) {
@@ -119,7 +124,8 @@ class NcclComm::Ending {
     return false;
   }
 
-  /// What was aborted may still be on its way out of the stream. A device that has failed tells nothing, and does nothing any more.
+  /// Waits for the stream, which may still hold aborted work. A device that has failed reports an
+  /// error and does no more work.
   void await_lane() {
     bool ended = false;
     if (!lane_->mark().ok()) return;
@@ -143,9 +149,9 @@ class NcclComm::Ending {
   std::chrono::steady_clock::time_point awaited_until_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool over_ = false;       ///< NCCL uses nothing any more
-  bool gave_back_ = false;  ///< so has this
-  bool abandoned_ = false;  ///< the lane, to be reclaimed
+  bool over_ = false;       ///< NCCL uses no memory any more
+  bool gave_back_ = false;  ///< this object has released its memory
+  bool abandoned_ = false;  ///< the lane must be reclaimed
   bool quarantined_ = false;
 };
 
@@ -166,7 +172,8 @@ Status NcclComm::check(int32_t error, const char *what) const {
   return Status::error(ZERO_E_TRANSPORT, "NCCL failed in %s: %s", what, text);
 }
 
-/// What is under way may never end, and whatever is given back to the device meanwhile would wait for it.
+/// The operation in progress may never end, and memory that goes back to the device meanwhile would
+/// wait for it.
 void NcclComm::occupy() {
   if (state_ == State::idle) lane_->abandon();
   state_ = State::given;
@@ -195,11 +202,11 @@ Status NcclComm::move(std::span<const zero_nccl_move> moves, const NcclAreas &ar
   occupy();
   int32_t error = 0;
   const auto give = [&] { error = nccl_.move(comm_, moves.data(), static_cast<int64_t>(moves.size()), lane_->stream()); };
-  ZERO_TRY(lane_->within(std::cref(give)));  // by std::cref nothing is allocated
+  ZERO_TRY(lane_->within(std::cref(give)));  // std::cref avoids an allocation
   return check(error, "a round of sends and receives");
 }
 
-/// What NCCL has not taken in is not yet in the stream.
+/// An operation that NCCL has not taken in is not in the stream yet.
 Status NcclComm::idle(bool *out) {
   const std::lock_guard lock(mutex_);
   *out = false;
@@ -220,7 +227,7 @@ void NcclComm::end(bool in_order) {
   const std::lock_guard lock(mutex_);
   if (comm_ == nullptr) return;
   ended_ = true;
-  if (!in_order) (void)lane_->wait_for_leader();  // a device that has failed does nothing any more
+  if (!in_order) (void)lane_->wait_for_leader();  // a device that has failed does no more work
   ending_->begin(std::exchange(comm_, nullptr), in_order, state_ != State::idle, std::move(areas_));
   try {
     const SignalsBlocked blocked;

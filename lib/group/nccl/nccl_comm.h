@@ -1,6 +1,8 @@
-/// @file NcclComm: one communicator of NCCL and the stream it works in. Knows pieces and ranks; never rounds. Nothing here waits for other
-/// ranks, and the end, which NCCL may never come to, is awaited by a thread of its own. NCCL is called with the device as the thread's
-/// current one, but for looks at its state: it gives a thread its device back, and to one that had none device 0.
+/// @file NcclComm: one communicator of NCCL and the stream it works in. Knows pieces and ranks;
+/// never rounds. No call waits for other ranks. NCCL may never complete the end of a communicator,
+/// so a separate thread waits for it. NCCL is called with the device as the thread's current one,
+/// except for queries of state: NCCL restores a thread's device, and sets device 0 if the thread
+/// had none.
 #pragma once
 
 #include "core/clock.h"
@@ -16,43 +18,50 @@
 
 namespace zero {
 
-/// Memory of the library among what moves read and write.
+/// Memory of the library that moves read or write.
 struct NcclAreas {
   std::shared_ptr<Mapping> arriving;
   std::shared_ptr<Mapping> leaving;
 };
 
-/// Any thread, one call at a time but for end().
+/// For any thread, one call at a time, except for end().
 class NcclComm {
  public:
   NcclComm(const zero_nccl_table &nccl, std::shared_ptr<SideStream> lane);
   NcclComm(const NcclComm &) = delete;
-  /// Gives up after a moment where other ranks keep theirs; the end goes on without this object.
+  /// Waits a moment for an orderly end, which needs the other ranks. After that, the end continues
+  /// without this object.
   ~NcclComm();
 
-  /// Begins to make it; idle() tells when it is there. `id` has ZERO_NCCL_ID_NBYTES bytes.
+  /// Begins to make the communicator; idle() reports that it is ready. `id` has ZERO_NCCL_ID_NBYTES
+  /// bytes.
   Status begin(const void *id, int64_t rank, int64_t size);
-  /// Gives the stream one round of moves, after the work that the lane follows. `areas` are kept for as long as moves may use them.
+  /// Submits one round of moves to the stream, after the earlier work of the lane's leader. Keeps
+  /// `areas` for as long as moves may use them.
   Status move(std::span<const zero_nccl_move> moves, const NcclAreas &areas);
-  /// Whether what was begun has ended, on the device too. Errors of the network come here.
+  /// *out is true if the operation in progress has ended, on the device too. Returns errors of the
+  /// network.
   Status idle(bool *out);
 
-  /// Ends it for good: in order, or in the middle of what is under way; then also after the work that the lane follows. Does not wait. Only
-  /// the first call counts.
+  /// Ends the communicator, in order or by an abort. An abort also follows the earlier work of the
+  /// lane's leader. Does not wait. Only the first call counts.
   void end(bool in_order);
-  /// After end(): whether nothing of it uses memory of this rank any more. Where NCCL or that work does not come to an end within a moment
-  /// that is given up: until it does the device gets nothing back and the communicator counts as quarantined, and this is true.
+  /// After end(): true once the communicator uses no memory of this rank. If NCCL or the stream
+  /// does not end within a moment, this gives up and is true as well. Until the end, no memory goes
+  /// back to the device, and the communicator counts as quarantined.
   bool over();
-  /// Whether that was given up and has not come.
+  /// True if over() gave up and the end has not come yet.
   bool given_up();
 
  private:
-  /// Of what was begun: NCCL is taking it in; it is in the stream, whose end is awaited.
+  /// The state of an operation: `given` to NCCL, then `taken` into the stream, whose end is
+  /// awaited.
   enum class State { idle, given, taken };
   class Ending;
 
   Status check(int32_t error, const char *what) const;
-  /// From idle and back: the lane is abandoned for as long as something is under way.
+  /// occupy() leaves the idle state, rest() returns to it. The lane is abandoned while an operation
+  /// is in progress.
   void occupy();
   void rest();
 
@@ -66,9 +75,9 @@ class NcclComm {
   const std::shared_ptr<Ending> ending_;
 };
 
-/// Communicators whose end was given up and has not come. Any thread.
+/// Number of communicators whose end was given up and has not come. Any thread.
 int64_t nccl_quarantined();
-/// Whether NCCL may still use memory that a communicator was given before it was ended in the middle of something. Any thread.
+/// True if NCCL may still use memory that a communicator was given before an abort. Any thread.
 bool nccl_holds_memory();
 
 }  // namespace zero

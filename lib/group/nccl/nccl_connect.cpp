@@ -1,4 +1,5 @@
-/// @file Making transports that reach devices: ranks agree on a communicator, over the transport underneath, and wait for it.
+/// @file Making transports that reach devices: ranks agree on a communicator over the underlying
+/// transport, and wait for it.
 #include "core/clock.h"
 #include "group/nccl/nccl_module.h"
 #include "group/nccl/nccl_transport.h"
@@ -8,7 +9,7 @@
 
 namespace zero {
 
-/// What ranks tell each other before they make a communicator. Rank 0's id counts.
+/// The message that ranks exchange before they make a communicator. The id of rank 0 counts.
 struct NcclTransport::Hello {
   int64_t version;
   std::byte id[ZERO_NCCL_ID_NBYTES];
@@ -16,10 +17,10 @@ struct NcclTransport::Hello {
 
 namespace {
 
-/// Of ranks that do not come in time: to a new group, or to a split.
+/// The error code if ranks do not come in time, to a new group or to a split.
 int32_t late_code(const Transport *parent) { return parent != nullptr ? ZERO_E_TIMEOUT : ZERO_E_RENDEZVOUS; }
 
-/// Ready when NCCL has made the communicator.
+/// Ready once NCCL has made the communicator.
 class Made final : public Waitable {
  public:
   Made(NcclComm &comm, Transport &under, Transport *parent, int64_t limit_ms)
@@ -61,7 +62,7 @@ Status NcclTransport::make_hello(Hello *out) const {
   return {};
 }
 
-/// Every rank tells every other its version of NCCL, and rank 0 names the communicator.
+/// Exchanges the versions of NCCL between all ranks, and the communicator's id of rank 0.
 Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
   const auto size = static_cast<size_t>(under_->size());
   std::vector<Offer> offers(size, Offer{hello, sizeof *hello});
@@ -87,7 +88,8 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
   co_return status;
 }
 
-/// Nobody begins with the communicator before all have it. What ranks that come late take of the time is not given to NCCL again.
+/// No rank uses the communicator before all ranks have it. Time that late ranks take is not
+/// available to NCCL again.
 Task NcclTransport::open_comm(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   ZERO_CO_CHECK(size() <= reducer->most_sources(), ZERO_E_UNSUPPORTED,

@@ -1,4 +1,5 @@
-/// @file What makes a module the NCCL module, and whether its NCCL is new enough and may be asked not to wait.
+/// @file The properties of the NCCL module, and the checks that its NCCL is new enough and does not
+/// block.
 #include "group/nccl/nccl_module.h"
 
 #include "core/log.h"
@@ -9,7 +10,8 @@
 namespace zero {
 namespace {
 
-/// Not global: NCCL's plugins ask for nothing of libnccl, and a program may bring a framework with an NCCL of its own.
+/// Not RTLD_GLOBAL: NCCL's plugins need no symbols of libnccl, and a program may bring a framework
+/// with its own NCCL.
 constexpr ModuleKind kNccl = {
     .noun = "NCCL module",
     .file_name = "libzero_nccl.so",
@@ -22,7 +24,7 @@ constexpr ModuleKind kNccl = {
         "install NCCL 2.28 or newer (libnccl.so.2) and build libzero with ZERO_NCCL=ON, or name the module's file "
         "with the key ZERO_KEY_NCCL_MODULE or the variable ZERO_NCCL_MODULE"};
 
-/// It outweighs what communicators are asked to be.
+/// The variable overrides the configuration of communicators.
 Status check_environment() {
   const char *blocking = std::getenv("NCCL_COMM_BLOCKING");
   ZERO_CHECK(blocking == nullptr || std::strtoll(blocking, nullptr, 0) != 1, ZERO_E_MODULE,
@@ -30,7 +32,8 @@ Status check_environment() {
   return {};
 }
 
-/// The NCCL that is there need not be the one that the module was compiled with: the process may have loaded another before.
+/// The loaded NCCL may differ from the one that the module was compiled with: the process may have
+/// loaded another before.
 Status check_version(const zero_nccl_table *table, const std::string &path, std::string *out_text) {
   int64_t version = 0;
   char reason[256] = "";
