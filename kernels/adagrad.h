@@ -1,14 +1,18 @@
-/// @file Adagrad: the formula in the order in which torch's CPU optimizer computes it, and its constants. All targets share this.
+/// @file Adagrad: the formula in the order in which torch's CPU optimizer computes it, and its
+/// constants. All targets share this.
 ///
+/// @verbatim
 ///   constants in double, rounded to fp32 once
-///   g = fma(weight_decay, p, g)                       when weight_decay is not 0
-///   s = fma(g, g, s)                                  s = initial_accumulator before the first step
+///   g = fma(weight_decay, p, g)                   when weight_decay is not 0
+///   s = fma(g, g, s)                              s = initial_accumulator before the first step
 ///   p = p + (-lr / (1 + (step - 1) * lr_decay) * g) / (sqrt(s) + epsilon)
+/// @endverbatim
 ///
-/// Only what is written fma is fused. NaN results are stored as the one NaN 0x7fc00000. Defaults: lr 1e-2, epsilon 1e-10, the others 0.
-/// 20 bytes per element must move.
-/// Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization", 2011, figure 1 with diagonal
-/// matrices.
+/// Only operations written as fma are fused. NaN results are stored as the one NaN 0x7fc00000.
+/// Defaults: lr 1e-2, epsilon 1e-10, the others 0. 20 bytes per element must move.
+///
+/// Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic
+/// Optimization", 2011, figure 1 with diagonal matrices.
 #pragma once
 
 #include "kernels/kernels.h"

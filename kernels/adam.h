@@ -1,17 +1,24 @@
-/// @file Adam and AdamW: the formula in the order in which torch's CPU optimizers compute it, and its constants. All targets share this.
+/// @file Adam and AdamW: the formula in the order in which torch's CPU optimizers compute it, and
+/// its constants. All targets share this.
 ///
-///   t = step, constants in double (powers rounded to nearest: reference/power-inl.h), rounded to fp32 once
+/// @verbatim
+///   t = step, constants in double, rounded to fp32 once
+///             (powers rounded to nearest: reference/power-inl.h)
 ///   adamw:  p = p * (1 - lr * weight_decay)
-///   adam:   g = fma(weight_decay, p, g)                       when weight_decay is not 0
-///   m = fma(1 - beta1, g - m, m)                              when 1 - beta1 < 0.5 in fp32, otherwise
-///   m = fma((1 - beta1) - 1, g - m, g)                        (the end of a linear interpolation that is nearer)
+///   adam:   g = fma(weight_decay, p, g)           when weight_decay is not 0
+///   m = fma(1 - beta1, g - m, m)                  when 1 - beta1 < 0.5 in fp32, otherwise
+///   m = fma((1 - beta1) - 1, g - m, g)            (the nearer end of a linear interpolation)
 ///   v = fma((1 - beta2) * g, g, v * beta2)
 ///   p = p + (-lr / (1 - beta1^t) * m) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+/// @endverbatim
 ///
-/// Only what is written fma is fused, and every operation is correctly rounded. torch has the same
-/// bits where its square root is: tests/kernels/torch_vectors.py says in which builds. NaN results are
-/// stored as the one NaN 0x7fc00000. 28 bytes per element must move.
-/// Kingma and Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2.
+/// Only operations written as fma are fused, and every operation is correctly rounded. torch
+/// computes the same bits if its square root is correctly rounded; tests/kernels/torch_vectors.py
+/// names those builds. NaN results are stored as the one NaN 0x7fc00000. 28 bytes per element must
+/// move.
+///
+/// Kingma and Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled Weight Decay
+/// Regularization", 2019, algorithm 2.
 #pragma once
 
 #include "kernels/kernels.h"

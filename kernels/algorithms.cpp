@@ -1,4 +1,5 @@
-/// @file The optimizer algorithms that the library has: one row each. Knows their needs, not their arithmetic.
+/// @file The optimizer algorithms that the library has: one row each. Knows their needs, not their
+/// arithmetic.
 #include "kernels/constants.h"
 #include "kernels/reference/lamb-inl.h"
 #include "kernels/reference/updates-inl.h"

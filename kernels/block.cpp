@@ -76,7 +76,7 @@ float *Block::param() {
   return param_;
 }
 
-/// In its dtype; a sum is as a reduction over ranks leaves it in the gradient's slot.
+/// The gradient in its dtype. A sum has the bits that a reduction over ranks stores in the slot.
 const void *Block::stored_gradient() {
   if (piece_.sources.empty()) return piece_.grad.data == nullptr ? nullptr : element(piece_.grad, begin_);
   const void *sources[kMostSources];
@@ -154,7 +154,7 @@ void Block::store_param(const float *values) {
   } else if (piece_.master.dtype == DType::u16) {
     table_.split(halves(piece_.param, begin_), halves(piece_.master, begin_), values, count_);
   } else if (rounded_by_kernel_ ? !piece_.replicas.empty() : scalars_.streams && window.dtype != DType::f32) {
-    // Nothing of the parameter was read, so that it need not come into the caches.
+    // The parameter was not read, so its memory need not enter the caches.
     const Elements made = {rounded_, window.dtype, window.scales != nullptr ? scales_ : nullptr};
     if (!rounded_by_kernel_) put(made, values, nullptr);
     copy_out(window, made);

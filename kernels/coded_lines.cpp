@@ -1,4 +1,5 @@
-/// @file Loops over lines: scales first, then codes, then the values of lines that travel in full.
+/// @file Coded lines: the scales of all lines, then their codes, then the values of lines sent in
+/// full.
 #include "kernels/coded_lines.h"
 
 #include "core/partition.h"
@@ -18,20 +19,22 @@ constexpr auto kLineNbytes = kLine * static_cast<int64_t>(sizeof(float));
 
 int64_t line_nbytes(Code code) { return code == Code::i4 ? kLine / 2 : kLine; }
 
-/// The largest magnitude as its bits, which order as magnitudes do, with what is not finite above all others.
+/// Returns the bits of the largest magnitude. Bits order as magnitudes do; infinity and NaN are
+/// above all finite values.
 uint32_t largest_bits(const float *values) {
   uint32_t largest = 0;
   for (int64_t i = 0; i < kLine; ++i) largest = std::max(largest, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU);
   return largest;
 }
 
-/// To the nearest, ties to even: the unit of the sum is 1.
+/// Rounds to nearest, ties to even: the unit of the sum is 1.
 int32_t rounded(float value) {
   constexpr float kShift = 12582912;
   return std::bit_cast<int32_t>(value + kShift) - std::bit_cast<int32_t>(kShift);
 }
 
-/// A scale of 0 where the line is zero, or too small to have an inverse; NaN where a value is not finite.
+/// Returns the scale: 0 if the line is zero or too small to have an inverse, NaN if a value is not
+/// finite.
 float encode_integers(const float *values, int32_t most, int8_t *out) {
   const uint32_t bits = largest_bits(values);
   const float largest = std::bit_cast<float>(bits);
@@ -69,14 +72,14 @@ void decode_line(const Table &table, Code code, const std::byte *coded, float sc
   }
 }
 
-/// Where the parts of coded lines begin.
+/// The offsets of the parts of coded lines.
 struct Parts {
   Parts(Code code, int64_t lines) : codes(lines * static_cast<int64_t>(sizeof(float))), whole(codes + lines * line_nbytes(code)) {}
   int64_t codes;
   int64_t whole;
 };
 
-/// Scales lie anywhere.
+/// Reads a scale at an address of any alignment.
 float load(const std::byte *from) {
   float value = 0;
   std::memcpy(&value, from, sizeof value);

@@ -1,4 +1,5 @@
-/// @file Constants of any algorithm in the form that kernels take. Not for files that are compiled once per target, which read them only.
+/// @file Constants: makes those of any algorithm in the form that kernels take. Files that are
+/// compiled once per target do not include this; they only read constants.
 #pragma once
 
 #include "kernels/kernels.h"

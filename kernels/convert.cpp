@@ -1,4 +1,4 @@
-/// @file Conversions by dtype. Knows formats, not what the elements are for.
+/// @file Conversions by dtype. Knows formats, not the use of elements.
 #include "kernels/convert.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@ void widen(const Table &table, float *out, const void *values, DType dtype, int6
 
 void narrow(const Table &table, void *out, DType dtype, const float *values, int64_t count) {
   if (dtype != DType::f32) return table.narrow(out, dtype, values, count);
-  table.scale(static_cast<float *>(out), values, count, 1);  // a copy but for NaN
+  table.scale(static_cast<float *>(out), values, count, 1);  // copies, but NaN gets its one form
 }
 
 void make_random(const Table &table, uint32_t *out, DType dtype, int64_t count, const RandomKey &key, uint64_t first) {

@@ -1,4 +1,5 @@
-/// @file Plain loops over ranges, which the SIMD targets use for their last few elements. reference/ states the formulas.
+/// @file Plain loops over ranges, which the SIMD targets use for their last few elements.
+/// reference/ states the formulas.
 #pragma once
 
 #include "kernels/kernels.h"

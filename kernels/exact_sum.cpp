@@ -1,4 +1,5 @@
-/// @file Kulisch's long accumulator ("An axiomatic approach to rounded computations", 1971) in 32-bit digits with deferred carries.
+/// @file Exact sum: Kulisch's long accumulator ("An axiomatic approach to rounded computations",
+/// 1971) in 32-bit digits with deferred carries.
 #include "kernels/exact_sum.h"
 
 #include "kernels/reference/exact_sum-inl.h"
@@ -8,7 +9,8 @@
 namespace zero::kernels {
 namespace {
 
-/// Each term adds less than 2^32 to a limb, so two sums with this many terms can be added without passing 2^63.
+/// Each term adds less than 2^32 to a limb, so two sums with this many terms can be added without
+/// passing 2^63.
 constexpr int64_t kMaxPending = int64_t{1} << 29;
 
 }  // namespace
@@ -32,7 +34,7 @@ void ExactSum::merge(const ExactSum &other) {
 
 void ExactSum::propagate() {
   reference::propagate(limbs_.data());
-  pending_ = 1;  // what is left in a limb is as large as one term
+  pending_ = 1;  // a propagated limb is below 2^32, as one term is
 }
 
 double ExactSum::total() const {

@@ -1,5 +1,6 @@
-/// @file A sum of doubles that does not depend on their order: a fixed-point accumulator wide enough for every finite double, as in
-/// Kulisch's long accumulator. Adding and merging are exact, so any cut of the terms over ranks and threads gives the same bits.
+/// @file Exact sum: a sum of doubles that does not depend on their order. A fixed-point accumulator
+/// is wide enough for every finite double, as in Kulisch's long accumulator. Adding and merging are
+/// exact, so any cut of the terms over ranks and threads gives the same bits.
 #pragma once
 
 #include <array>
@@ -9,11 +10,12 @@ namespace zero::kernels {
 
 class ExactSum {
  public:
-  /// 32-bit digits held in 64-bit limbs, so that 2^30 terms can be added before carries must be propagated. Covers 2^-1074 .. 2^1024 and
-  /// 2^40 terms above.
+  /// 32-bit digits held in 64-bit limbs, so that 2^30 terms can be added before carries must be
+  /// propagated. Covers 2^-1074 .. 2^1024 and 2^40 terms above.
   static constexpr int kLimbs = 68;
 
-  /// Adds a value that is not negative. NaN and infinity are counted apart and make the total NaN or infinity.
+  /// Adds a value that is not negative. NaN and infinity are counted apart and make the total NaN
+  /// or infinity.
   void add(double value);
 
   /// Adds another sum.
@@ -22,8 +24,9 @@ class ExactSum {
   /// The total rounded to the nearest double, ties to even.
   double total() const;
 
-  /// The accumulator as integers: sums over ranks of the exported limbs, added as int64, import as the sum of the sums. Limbs are
-  /// normalised (below 2^32) first, so up to 2^30 exports can be added.
+  /// The accumulator as integers: sums over ranks of the exported limbs, added as int64, import as
+  /// the sum of the sums. Limbs are normalised (below 2^32) first, so up to 2^30 exports can be
+  /// added.
   static constexpr int kExported = kLimbs + 2;
   void export_limbs(int64_t *out) const;
   static ExactSum import_limbs(const int64_t *limbs);

@@ -1,4 +1,4 @@
-/// @file First values of parameters.
+/// @file Initial values of parameters.
 #include "kernels/initialise.h"
 
 #include "kernels/philox.h"

@@ -1,4 +1,4 @@
-/// @file LAMB: the passes before the parameters' own.
+/// @file LAMB: the passes before the parameters are updated.
 #include "kernels/lamb.h"
 
 #include "kernels/block.h"

@@ -1,4 +1,5 @@
-/// @file Lion: the formula in the order in which its authors' PyTorch code computes it, and its constants. All targets share this.
+/// @file Lion: the formula in the order in which its authors' PyTorch code computes it, and its
+/// constants. All targets share this.
 ///
 ///   constants in double, rounded to fp32 once
 ///   p = p * (1 - lr * weight_decay)
@@ -6,8 +7,9 @@
 ///   p = fma(-lr, sign(u), p)                          sign(0) = 0, sign(NaN) = NaN
 ///   m = fma(1 - beta2, g, m * beta2)
 ///
-/// Only what is written fma is fused. NaN results are stored as the one NaN 0x7fc00000. Defaults: lr 1e-4, betas 0.9 and 0.99, no decay.
-/// 20 bytes per element must move.
+/// Only operations written as fma are fused. NaN results are stored as the one NaN 0x7fc00000.
+/// Defaults: lr 1e-4, betas 0.9 and 0.99, no decay. 20 bytes per element must move.
+///
 /// Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, algorithm 2.
 #pragma once
 

@@ -14,7 +14,7 @@ using reference::Muon;
 using reference::MuonConstants;
 using reference::MuonParam;
 
-/// out = values transposed, in squares that stay in the first-level cache.
+/// out = values transposed, in squares that stay in the L1 cache.
 void transpose(float *out, const float *values, int64_t rows, int64_t columns) {
   constexpr int64_t kSide = 32;
   for (int64_t i = 0; i < rows; i += kSide) {

@@ -1,4 +1,4 @@
-/* @file Philox of Random123 behind C functions. */
+/* @file Philox: Random123 behind C functions. */
 #include "kernels/philox.h"
 
 #include <Random123/philox.h>

@@ -1,5 +1,5 @@
-/* @file Philox of Random123, behind C functions: in C++ its headers bring iostreams and their static constructors, in C they bring nothing.
- * Knows no elements and no steps. */
+/* @file Philox: Random123 behind C functions. In C++ its headers include iostreams with static
+ * constructors; in C they do not. Knows no elements and no steps. */
 #ifndef ZERO_KERNELS_PHILOX_H
 #define ZERO_KERNELS_PHILOX_H
 

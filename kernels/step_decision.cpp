@@ -1,4 +1,4 @@
-/// @file Decisions of the host.
+/// @file Step decisions on the host.
 #include "kernels/step_decision.h"
 
 #include "kernels/reference/step_decision-inl.h"

@@ -1,12 +1,17 @@
-/// @file Decisions: what becomes of a step once its gradients are known: whether it is skipped, what gradients are multiplied by, and the
-/// next loss scale. The host and devices share the formula (reference/step_decision-inl.h).
+/// @file Step decision: whether a step is skipped, the factor of its gradients, and the next loss
+/// scale, decided once gradients are known. The host and devices share the formula
+/// (reference/step_decision-inl.h).
 ///
-///   squares = sum of squares of the reduced gradients, as they are stored, with the loss scale in them
-///   norm = sqrt(squares) / scale where it is wanted, otherwise 0
-///   factor = fp32(min(1, clip_norm / (norm + 1e-6)) / scale), as torch.nn.utils.clip_grad_norm_ clips; without clipping fp32(1 / scale)
+/// @verbatim
+///   squares = sum of squares of the reduced gradients, as stored, with the loss scale in them
+///   norm    = sqrt(squares) / scale if it is wanted, otherwise 0
+///   factor  = fp32(min(1, clip_norm / (norm + 1e-6)) / scale), as torch.nn.utils.clip_grad_norm_;
+///             without clipping fp32(1 / scale)
+/// @endverbatim
 ///
-/// The dynamic loss scale (Micikevicius et al., "Mixed Precision Training", 2018, section 3.2) falls with an overflow, once hysteresis has
-/// swallowed its share, and grows after a window of steps without one.
+/// The dynamic loss scale (Micikevicius et al., "Mixed Precision Training", 2018, section 3.2)
+/// falls at an overflow, but the first hysteresis - 1 overflows since it last grew are ignored. It
+/// grows after a window of steps without overflow.
 #pragma once
 
 #include <cstdint>
@@ -33,20 +38,22 @@ struct DecisionRules {
 struct LossScaleState {
   double value = 1;
   int64_t growth_count = 0;    ///< steps without overflow since the scale last changed
-  int64_t overflow_count = 0;  ///< overflows since the scale last grew that hysteresis has swallowed
+  int64_t overflow_count = 0;  ///< overflows that hysteresis has absorbed since the scale last grew
 };
 
-/// What goes on from one step of an optimizer to the next, and its newest decision. Fields of 8 bytes only.
+/// State that one step of an optimizer passes to the next, and the newest decision. Fields of 8
+/// bytes only.
 struct StepState {
   int64_t applied_count = 0;
   int64_t skipped_count = 0;
   LossScaleState loss_scale;
   int64_t skips = 0;
   double grad_norm = 0;
-  double grad_factor = 1;  ///< an fp32
+  double grad_factor = 1;  ///< an fp32 value
 };
 
-/// The decision of a step. `nonfinite`: a gradient was not finite on some rank. A norm that is not finite says so too.
+/// Decides a step. `nonfinite`: a gradient was not finite on some rank. A norm that is not finite
+/// counts as such a gradient.
 void decide(const DecisionRules &rules, bool nonfinite, double squares, StepState &run);
 
 }  // namespace zero::kernels

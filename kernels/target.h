@@ -1,5 +1,6 @@
-/// @file What every target defines: the functions of its table, in a namespace of its own. Included by files that are compiled once per
-/// target with ZERO_KERNEL_NAMESPACE set; nothing in here may have a body, or a generic caller could be linked to another target's code.
+/// @file Targets: the functions of the table, which every target defines in a namespace of its own.
+/// Included by files that are compiled once per target with ZERO_KERNEL_NAMESPACE set. Nothing here
+/// may have a body, or a generic caller could be linked to another target's code.
 #pragma once
 
 #include "kernels/kernels.h"

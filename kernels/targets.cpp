@@ -1,4 +1,4 @@
-/// @file Which tables this machine can run: the one place where the CPU is asked. Knows no operation.
+/// @file Supported tables: the only file that queries the CPU. Knows no operation.
 #include "kernels/kernels.h"
 
 #include <array>

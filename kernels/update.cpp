@@ -1,4 +1,4 @@
-/// @file Updates block by block. Knows storage, not arithmetic.
+/// @file Updates, in place or block by block. Knows storage, not arithmetic.
 #include "kernels/update.h"
 
 #include "kernels/block.h"
@@ -12,14 +12,15 @@
 namespace zero::kernels {
 namespace {
 
-/// Elements that are updated before their states are handed on, while those are in the second-level cache.
+/// Elements that are updated before their states are copied to replicas, while these are in the L2
+/// cache.
 constexpr int64_t kHandedOn = 16384;
 
 bool is_f32(const Elements &elements) { return elements.data == nullptr || elements.dtype == DType::f32; }
 
 float *f32(const Elements &elements) { return static_cast<float *>(elements.data); }
 
-/// Kernels can work on the memory of the other ranks themselves.
+/// True if kernels can access the memory of other ranks themselves.
 bool takes_peers(const Algorithm &algorithm, const UpdateSegment &piece) {
   if (piece.sources.empty() && piece.replicas.empty()) return true;
   return !algorithm.layerwise && Slots::sums(std::ssize(piece.sources)) && std::ssize(piece.replicas) <= Slots::kMostCopies;
@@ -29,19 +30,19 @@ bool takes_states(const Replica &replica) {
   return replica.master.data != nullptr || replica.state[0].data != nullptr || replica.average.data != nullptr;
 }
 
-/// Kernels can work on bf16 states themselves, all of them.
+/// True if all states are bf16 and kernels can update them in place.
 bool has_half_states(const Algorithm &algorithm, const UpdateSegment &piece) {
   const auto is_half = [](const Elements &state) { return state.data != nullptr && state.dtype == DType::bf16; };
   return !algorithm.layerwise && std::all_of(piece.state, piece.state + algorithm.state_count, is_half) && piece.grad.dtype != DType::f16 &&
          (piece.replicas.empty() || !takes_states(piece.replicas[0]));
 }
 
-/// A parameter without master that kernels can take as it is.
+/// True if kernels can update a bf16 parameter without master in place.
 bool is_half_by_kernels(const Algorithm &algorithm, const UpdateSegment &piece) {
   return !algorithm.layerwise && piece.param.dtype == DType::bf16 && piece.grad.dtype == DType::bf16;
 }
 
-/// The algorithm can work on the slots themselves.
+/// True if kernels can update the slots in place, without blocks.
 bool is_plain(const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   bool plain = takes_peers(algorithm, piece) && scalars.clip_value == 0 && (piece.average.data == nullptr || !algorithm.layerwise);
   plain = plain && (std::all_of(std::begin(piece.state), std::end(piece.state), is_f32) || has_half_states(algorithm, piece));
@@ -49,7 +50,7 @@ bool is_plain(const Algorithm &algorithm, const UpdateSegment &piece, const Upda
   return plain && !algorithm.layerwise && (is_rounded_by_kernels(piece, piece.grad.dtype) || is_split_by_kernels(piece));
 }
 
-/// Random numbers of bf16 slots, for as many elements as one call of a kernel is given then: they stay in the first-level cache.
+/// Random numbers of bf16 slots for one call of a kernel: they stay in the L1 cache.
 struct RandomHalves {
   static constexpr int64_t kMost = 2048;
   alignas(64) uint32_t words[1 + kMaxStates][kMost / 2];
@@ -72,7 +73,7 @@ void give_random(const Table &table, const UpdateSegment &piece, const UpdateSca
   }
 }
 
-/// Of this rank's memory.
+/// Returns the slots in this rank's memory.
 Slots own_slots(const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars) {
   const bool has_master = piece.master.data != nullptr;
   Slots slots = {.param = nullptr, .grad = piece.grad.data, .state = {}, .count = piece.count};
@@ -96,7 +97,7 @@ Slots own_slots(const Algorithm &algorithm, const UpdateSegment &piece, const Up
   return slots;
 }
 
-/// What slots name in the memory of other ranks.
+/// Adds the memory of other ranks to slots.
 struct Peers {
   Peers(const UpdateSegment &piece, Slots &slots) {
     if (!piece.sources.empty()) slots.grad = nullptr;
@@ -122,7 +123,7 @@ struct Peers {
   Slots::Handed handed[Slots::kMostHanded];
 };
 
-/// `random`: room, where the piece is rounded stochastically.
+/// `random` is nullptr unless the piece is rounded stochastically.
 void update_plain(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars, RandomHalves *random) {
   Slots slots = own_slots(algorithm, piece, scalars);
   const Peers peers(piece, slots);

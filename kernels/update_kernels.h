@@ -1,8 +1,10 @@
-/// @file The kernels that update elements one by one: a row each. Tables, targets and devices take what they have of them from here.
+/// @file Elementwise update kernels: one row each. Tables, targets and devices are generated from
+/// this list.
 #pragma once
 
-/// ROW(kernel, Algorithm): what Table calls it, and the struct in reference/<kernel>-inl.h that computes one element. Several algorithms
-/// may share a kernel, as adamw does adam's, whose constants differ.
+/// ROW(kernel, Algorithm): the name of the kernel's field in Table, and the struct in
+/// reference/<kernel>-inl.h that computes one element. Algorithms may share a kernel: adamw uses
+/// adam's with other constants.
 #define ZERO_UPDATE_KERNELS(ROW) \
   ROW(sgd, Sgd)                  \
   ROW(adam, Adam)                \

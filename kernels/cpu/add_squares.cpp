@@ -1,4 +1,5 @@
-/// @file Squares of each line in fp64, SIMD: reference/add_squares.cpp states the order. An element must be read.
+/// @file Squares by line, SIMD: each line is summed in fp64, in the order that
+/// reference/add_squares.cpp states. Each element is read once.
 #include "kernels/cpu/vector-inl.h"
 #include "kernels/elementwise.h"
 
@@ -31,7 +32,7 @@ HWY_INLINE double sum_of_line(const Element *values) {
     for (int64_t at = i; at < i + kStep<Element>; at += kLanes) {
       for (int64_t v = 0; v < kVectors; ++v) {
         const V value = hn::PromoteTo(D(), load(values + at + v * kWidth));
-        sum[v] = hn::MulAdd(value, value, sum[v]);  // the square is exact, so that fusing changes nothing
+        sum[v] = hn::MulAdd(value, value, sum[v]);  // an exact square, so fusing changes nothing
       }
     }
   }

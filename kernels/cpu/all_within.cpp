@@ -1,5 +1,6 @@
-/// @file Looks for NaN and for magnitudes above a limit, SIMD; also while it copies. An element must be read, and written where it is
-/// copied. Magnitudes of floats are in the order of their bits without the sign; infinity and NaN are above all others.
+/// @file Range check, SIMD: looks for NaN and for magnitudes above a limit, also while it copies.
+/// Each element is read once, and written once if it is copied. Without the sign, the bits of
+/// floats order as magnitudes do; infinity and NaN are above all others.
 #include <hwy/cache_control.h>
 
 #include "kernels/cpu/format-inl.h"
@@ -20,7 +21,8 @@ HWY_INLINE Bits largest_within(DType dtype, float limit) {
   return static_cast<Bits>(hn::GetLane(nearest) - (value > limit ? 1 : 0));
 }
 
-/// Elements [begin, end) in whole cache lines; kCopies: into `out` too, past the caches if asked to.
+/// Elements [begin, end) in whole cache lines. kCopies: also copies them to `out`; `streams`
+/// bypasses the caches.
 template <bool kCopies, typename Bits>
 bool look(Bits *out, const Bits *values, int64_t begin, int64_t end, Bits largest, bool streams) {
   const hn::ScalableTag<Bits> d;

@@ -1,4 +1,5 @@
-/// @file Moving average, SIMD: average = fma(weight, values - average, average). 12 bytes per element must move.
+/// @file Moving average, SIMD: average = fma(weight, values - average, average). 12 bytes per
+/// element must move.
 #include "kernels/cpu/vector-inl.h"
 #include "kernels/elementwise.h"
 

@@ -1,4 +1,5 @@
-/// @file Slots of 8-bit floats, SIMD: block_scaled.h states format and rounding. 5 bytes per element must move, with random numbers 9.
+/// @file Block-scaled floats, SIMD: block_scaled.h states format and rounding. 5 bytes per element
+/// must move, 9 with random numbers.
 #include "kernels/block_scaled.h"
 
 #include "kernels/cpu/vector-inl.h"
@@ -32,13 +33,13 @@ struct Ue5m3 {
 
 HWY_INLINE U set(uint32_t value) { return hn::Set(Bits(), value); }
 HWY_INLINE V power_of_two(uint32_t biased_exponent) { return hn::BitCast(D(), set(biased_exponent << 23)); }
-/// 0 for what is not finite.
+/// Returns the magnitude, or 0 if the value is not finite.
 HWY_INLINE V finite_magnitude(V value) {
   const V magnitude = hn::Abs(value);
   return hn::IfThenElseZero(hn::Lt(magnitude, power_of_two(255)), magnitude);
 }
 
-/// What the codes of a line follow from.
+/// The properties of a line that determine its codes.
 struct LineOf {
   float absmax;
   bool all_valid;  ///< no element is NaN, infinite or of a sign that the format lacks
@@ -47,7 +48,7 @@ struct LineOf {
 template <class Format>
 HWY_INLINE LineOf look_at(const float *values) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  // As whole numbers, the bits of what is invalid are above those of all finite numbers.
+  // As integers, the bits of invalid values are above those of all valid ones.
   const U kept = set(Format::kHasSign ? 0x7fffffff : 0xffffffff);
   U most = hn::Zero(Bits());
   for (int64_t i = 0; i < kLine; i += lanes) most = hn::Max(most, hn::And(hn::BitCast(Bits(), hn::LoadU(D(), values + i)), kept));
@@ -65,7 +66,7 @@ HWY_INLINE float scale_of(float absmax) {
   return scale < 0x1p-126F ? 0x1p-126F : scale;
 }
 
-/// Whole numbers from `units`, which is below 8.
+/// Rounds `units`, which is below 8, to whole numbers.
 template <bool kStochastic>
 HWY_INLINE U round_units(V units, U random) {
   if constexpr (!kStochastic) return hn::BitCast(Bits(), hn::NearestInt(units));
@@ -75,11 +76,13 @@ HWY_INLINE U round_units(V units, U random) {
   return hn::Add(hn::BitCast(Bits(), whole), hn::IfThenElseZero(hn::RebindMask(Bits(), hn::Lt(chance, part)), set(1)));
 }
 
-/// `value` in [0, largest], to the nearest also a few units in the last place beyond.
+/// `value` is in [0, largest]. When rounding to nearest it may be a few units in the last place
+/// above.
 template <class Format, bool kStochastic>
 HWY_INLINE U round(V value, U random) {
   const U bits = hn::BitCast(Bits(), value);
-  // What is cut carries into the code; the difference of the formats' exponents goes along.
+  // Rounding carries into the code. The same addition adjusts for the difference of the formats'
+  // biases.
   constexpr uint32_t kRebias = (127 - Format::kBias) << 23;
   const U added = kStochastic ? hn::Sub(hn::ShiftRight<32 - kCut>(random), set(kRebias))
                               : hn::Add(hn::And(hn::ShiftRight<kCut>(bits), set(1)), set((1U << (kCut - 1)) - 1 - kRebias));
@@ -90,11 +93,12 @@ HWY_INLINE U round(V value, U random) {
   return hn::IfThenElse(hn::RebindMask(Bits(), is_normal), normal, round_units<kStochastic>(units, random));
 }
 
-/// `kAllValid`: as LineOf has it.
+/// `kAllValid`: LineOf::all_valid.
 template <class Format, bool kStochastic, bool kAllValid>
 HWY_INLINE U encoded(V value, V inverse, U random) {
   const V kept = kAllValid ? hn::Abs(value) : finite_magnitude(value);
-  // Beyond the largest by no more than scale and inverse were rounded, which to the nearest is the largest again.
+  // Rounding of scale and inverse may take this slightly above the largest; rounding to nearest
+  // then gives the largest.
   const V scaled = hn::Mul(kept, inverse);
   U code = round<Format, kStochastic>(kStochastic ? hn::Min(scaled, hn::Set(D(), Format::kLargest)) : scaled, random);
   if constexpr (Format::kHasSign) {
@@ -117,7 +121,8 @@ HWY_INLINE void encode_line(uint8_t *codes, V inverse, const float *values, cons
   }
 }
 
-/// As many lines as are looked at together: each look ends in a chain of shuffles and divisions, which the next one need not wait for.
+/// Lines that are examined together: each examination ends in a chain of shuffles and divisions,
+/// for which the next line need not wait.
 constexpr int64_t kTogether = 4;
 
 template <class Format, bool kStochastic>
@@ -142,7 +147,8 @@ void encode_lines(uint8_t *codes, float *scales, const float *values, int64_t co
   }
 }
 
-/// Codes moved to where fp32 has sign, exponent and mantissa; what exponents differ by is not added.
+/// Shifts codes to the place of sign, exponent and mantissa of fp32, without adjusting for the
+/// difference of biases.
 template <class Format>
 HWY_INLINE U lifted(const uint8_t *codes) {
   if constexpr (!Format::kHasSign) return hn::ShiftLeft<kCut>(hn::PromoteTo(Bits(), hn::LoadU(Codes(), codes)));
@@ -151,7 +157,7 @@ HWY_INLINE U lifted(const uint8_t *codes) {
   return hn::And(hn::BitCast(Bits(), hn::ShiftLeft<kCut>(number)), set(0x87f00000));
 }
 
-/// Without its scale. Of normal numbers alone: neither below 8 nor NaN.
+/// The value of a normal code, without its scale. The code is at least 8 and not NaN.
 template <class Format>
 HWY_INLINE V normal_value(U lifted) {
   return hn::BitCast(D(), hn::Add(lifted, set((127 - Format::kBias) << 23)));

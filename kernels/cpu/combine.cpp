@@ -1,4 +1,5 @@
-/// @file values = fma(weight, addend, values * factor) in fp32, SIMD. 12 bytes per element must move.
+/// @file values = fma(weight, addend, values * factor) in fp32, SIMD. 12 bytes per element must
+/// move.
 #include "kernels/cpu/vector-inl.h"
 #include "kernels/elementwise.h"
 

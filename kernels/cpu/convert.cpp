@@ -1,4 +1,5 @@
-/// @file fp32 from and to 16-bit floats, SIMD: reference/convert.cpp states the rounding. 6 bytes per element must move.
+/// @file Conversions, SIMD: fp32 from and to 16-bit floats. reference/convert.cpp states the
+/// rounding. 6 bytes per element must move.
 #include "kernels/cpu/format-inl.h"
 #include "kernels/elementwise.h"
 

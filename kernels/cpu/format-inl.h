@@ -1,5 +1,5 @@
-/// @file Element formats and operations of the SIMD reduction: how a format is loaded into, and rounded from, the vectors that it is added
-/// in. reduce.h states the arithmetic.
+/// @file Element formats and operations of the SIMD reduction: how a format is loaded into, and
+/// rounded from, the vectors that it is added in. reduce.h states the arithmetic.
 #pragma once
 
 #include "kernels/cpu/vector-inl.h"
@@ -8,7 +8,8 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
 
-/// put() rounds to the type that is stored and returns what was stored; kept() what it would.
+/// put() rounds to the stored type, stores, and returns the stored value. kept() returns that value
+/// without storing it.
 template <typename T>
 struct Native {
   using Element = T;
@@ -47,7 +48,7 @@ struct F16 {
   static HWY_INLINE V kept(V value) { return hn::PromoteTo(D(), hn::DemoteTo(Narrow(), value)); }
 };
 
-/// Rounded with integers: Highway's own conversion cuts on some targets.
+/// Rounds with integers: Highway's own conversion truncates on some targets.
 struct Bf16 {
   using Element = uint16_t;
   using Stored = uint16_t;
@@ -61,8 +62,9 @@ struct Bf16 {
     return hn::BitCast(D(), hn::ShiftLeft<16>(bits));
   }
   static HWY_INLINE hn::Vec<Bits16> rounded(V value) { return upper_halves(to_nearest(value)); }
-  /// random.h states the rule. `random`: as narrow_stochastic takes it, with two elements' numbers per word; `value` is that of elements
-  /// from `index` on. SIMD targets are little-endian.
+  /// random.h states the rule. `random` holds the numbers of two elements per word, as
+  /// narrow_stochastic takes them; `value` begins at element `index`. SIMD targets are
+  /// little-endian.
   static HWY_INLINE hn::Vec<Bits16> rounded_stochastic(V value, const uint32_t *random, int64_t index) {
     const auto bits = hn::BitCast(Bits(), value);
     const auto finite = hn::Lt(hn::And(bits, hn::Set(Bits(), 0x7fffffff)), hn::Set(Bits(), 0x7f800000));
@@ -78,7 +80,7 @@ struct Bf16 {
   static HWY_INLINE V kept(V value) { return cut(to_nearest(value)); }
 
  private:
-  /// In the upper half.
+  /// The result is the upper half of each lane.
   static HWY_INLINE hn::Vec<Bits> to_nearest(V value) {
     const auto bits = hn::BitCast(Bits(), value);
     const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(Bits(), 1));
@@ -124,7 +126,8 @@ struct Product {
   }
 };
 
-/// `chosen` where a and b differ, `tie` where they are equal (which are then the same bits, or zeros), NaN where one is NaN.
+/// `chosen` where a and b differ, `tie` where they are equal (the same bits, or zeros), NaN where
+/// one is NaN.
 template <class V>
 HWY_INLINE V choose(V a, V b, V chosen, V tie) {
   const V ordered = hn::IfThenElse(hn::Eq(a, b), tie, chosen);

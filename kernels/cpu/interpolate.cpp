@@ -1,4 +1,5 @@
-/// @file from + weight * (to - from) in fp32, SIMD: reference/interpolate.cpp states the formula. 12 bytes per element must move.
+/// @file Interpolation, SIMD: reference/interpolate.cpp states the formula. 12 bytes per element
+/// must move.
 #include "kernels/cpu/vector-inl.h"
 #include "kernels/elementwise.h"
 

@@ -1,5 +1,6 @@
-/// @file Product of fp32 matrices, SIMD: reference/multiply.cpp states the order of the sums. Blocks of a and panels of b are packed, so
-/// that caches hold them; a tile of sums stays in registers over a run of k, and in `out` between runs.
+/// @file Matrix product in fp32, SIMD: reference/multiply.cpp states the order of the sums. Blocks
+/// of a and panels of b are packed to fit the caches. A tile of sums stays in registers during a
+/// run of k, and in `out` between runs.
 #include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,25 +12,25 @@ using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = hn::MaxLanes(D());
 constexpr int64_t kTileRows = 6;
-/// With 6 rows the sums, one row of b and one element of a fill 16 registers (AVX2) or 32.
+/// With 6 rows, the sums, one row of b and one element of a fill 16 registers (AVX2) or 32.
 constexpr int64_t kTileVectors = kLanes == 8 ? 2 : 4;
 constexpr int64_t kWidth = kTileVectors * kLanes;
 constexpr int64_t kRun = 128;
 constexpr int64_t kBlockRows = kProductWorkspace / kRun;
 static_assert(kBlockRows % kTileRows == 0);
 
-/// Part of a product: a tile of `out`, or those below one another, one panel of b, one run of k.
+/// Part of a product: one tile of `out` or a column of tiles, one panel of b, one run of k.
 struct Part {
   float *out;
   const float *a;      ///< packed: for every k the elements of a tile's rows
-  const float *panel;  ///< run * kWidth, zeros behind the last column
-  int64_t columns;     ///< of out: distance of rows
+  const float *panel;  ///< run * kWidth elements, zeros after the last column
+  int64_t columns;     ///< row stride of `out`
   int64_t width;       ///< columns of this panel
   int64_t run;
-  bool continues;  ///< out holds the sums of the runs before
+  bool continues;  ///< `out` holds the sums of the runs before
 };
 
-/// Whole vectors of a row of `width` elements, zeros behind them.
+/// Loads a row of `width` elements as whole vectors, padded with zeros.
 HWY_INLINE void load_row(const float *row, int64_t width, V *sums) {
   float copy[kWidth] = {};
   const float *from = row;
@@ -91,7 +92,7 @@ void pack_panel(float *panel, const float *b, int64_t run, int64_t width, int64_
   }
 }
 
-/// All rows of a block, of one panel and run.
+/// Multiplies all rows of a block by one panel, for one run of k.
 void multiply_panel(Part part, int64_t rows) {
   int64_t i = 0;
   for (; i + kTileRows <= rows; i += kTileRows) {
@@ -102,7 +103,7 @@ void multiply_panel(Part part, int64_t rows) {
   multiply_last_rows(part, rows - i);
 }
 
-/// Tile by tile.
+/// Packs rows tile by tile.
 void pack_rows(float *packed, const float *a, int64_t rows, int64_t run, int64_t inner) {
   for (int64_t i = 0; i < rows; i += kTileRows) {
     const int64_t height = rows - i < kTileRows ? rows - i : kTileRows;
@@ -112,13 +113,13 @@ void pack_rows(float *packed, const float *a, int64_t rows, int64_t run, int64_t
   }
 }
 
-/// Of `rows` rows the first `needed`, and those that are packed with them.
+/// Returns `needed`, rounded up to the rows of whole packed tiles, at most `rows`.
 int64_t rows_above(int64_t needed, int64_t rows) {
   const int64_t whole = (needed + kTileRows - 1) / kTileRows * kTileRows;
   return whole < rows ? whole : rows;
 }
 
-/// Rows [begin, end) of `out`; with `upper`, no panels that lie below its diagonal.
+/// Computes rows [begin, end) of `out`. With `upper`, skips panels below its diagonal.
 void multiply_block(float *out, const float *a, const float *b, int64_t begin, int64_t end, int64_t inner, int64_t columns, bool upper,
                     float *packed) {
   alignas(64) float panel[kRun * kWidth];
@@ -141,7 +142,7 @@ void multiply_rows(float *out, const float *a, const float *b, int64_t rows, int
   }
 }
 
-/// What lies below the diagonal takes what lies above it, in squares that stay in the first-level cache.
+/// Copies the elements above the diagonal to below it, in squares that stay in the L1 cache.
 void mirror(float *values, int64_t side) {
   constexpr int64_t kSquare = 32;
   for (int64_t i = 0; i < side; i += kSquare) {

@@ -1,4 +1,5 @@
-/// @file fp32 to 16-bit floats with stochastic rounding, SIMD: random.h states the rule. 10 bytes per element must move, 8 to bf16.
+/// @file fp32 to 16-bit floats with stochastic rounding, SIMD: random.h states the rule. 10 bytes
+/// per element must move, 8 to bf16.
 #include "kernels/cpu/format-inl.h"
 #include "kernels/elementwise.h"
 
@@ -11,13 +12,13 @@ using V = hn::Vec<D>;
 using Bits = hn::RebindToUnsigned<D>;
 using U = hn::Vec<Bits>;
 
-/// `magnitude` below 2^-14.
+/// `magnitude` is below 2^-14.
 HWY_INLINE U to_subnormal_f16(U magnitude, U random) {
   const Bits d;
   const D df;
   const hn::RebindToSigned<D> di;
   const V units = hn::Mul(hn::BitCast(df, magnitude), hn::Set(df, 0x1p24F));
-  const auto whole = hn::ConvertTo(di, units);  // cut
+  const auto whole = hn::ConvertTo(di, units);  // truncates
   const V part = hn::Sub(units, hn::ConvertTo(df, whole));
   const V chance = hn::Mul(hn::ConvertTo(df, hn::BitCast(di, hn::ShiftRight<8>(random))), hn::Set(df, 0x1p-24F));
   const auto up = hn::IfThenElseZero(hn::RebindMask(d, hn::Lt(chance, part)), hn::Set(d, 1));

@@ -1,5 +1,6 @@
-/// @file Random numbers of elements, SIMD: random.h says which. One Philox state per 64-bit lane, each word in the lower half of a vector
-/// of its own; what the products leave in the upper halves is never read. 4 bytes per element must move.
+/// @file Random numbers of elements, SIMD: random.h defines them. There is one Philox state per
+/// 64-bit lane. Each word is in the lower half of a vector of its own; the upper halves are never
+/// read. 4 bytes per element must move.
 #include "kernels/cpu/vector-inl.h"
 #include "kernels/elementwise.h"
 #include "kernels/random.h"
@@ -22,11 +23,11 @@ constexpr int kRounds = 10;
 /// 64-bit products of the lower halves.
 HWY_INLINE V multiply(V a, V b) { return hn::MulEven(hn::BitCast(Halves(), a), hn::BitCast(Halves(), b)); }
 
-/// Several states at once, as registers can hold them: one alone would wait for its products.
+/// States computed at once, as many as registers hold: a single one would wait for its products.
 constexpr int kStates = HWY_MAX_BYTES == 64 ? 4 : 2;
 
 struct States {
-  HWY_INLINE States() {}  // a default one would not be of this target
+  HWY_INLINE States() {}  // a defaulted one would not be compiled for this target
   V word[4][kStates];
 };
 

@@ -1,5 +1,6 @@
-/// @file Reduction over sources, SIMD: reduce.h states the formula. Few sources are added in registers; many through a cached block per
-/// level of the tree. Integers and the first and last few elements go to the reference.
+/// @file Reduction over sources, SIMD: reduce.h states the formula. A few sources are combined in
+/// registers, many in one cached block per level of the tree. Integers and the first and last few
+/// elements go to the reference.
 #include "kernels/reduce.h"
 
 #include <hwy/cache_control.h>
@@ -10,7 +11,7 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
 
-/// Divides, stores and looks at what was stored.
+/// Divides and stores values, and checks the stored values for NaN and infinity.
 template <class Format>
 class Output {
   using D = typename Format::D;
@@ -30,14 +31,14 @@ class Output {
   FiniteCheck<D> check_;
 };
 
-/// Which elements of a reduction, and whether the results go past the caches.
+/// The elements of one pass, and whether the results bypass the caches.
 struct Part {
   int64_t begin;
   int64_t end;
   bool streams;
 };
 
-/// kCount sources in one pass without memory in between.
+/// Reduces kCount sources in one pass, with intermediate values in registers.
 template <int64_t kCount, class Format, class Op>
 bool reduce_few(const Reduction &reduction, const Part &part) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(typename Format::D()));
@@ -53,10 +54,10 @@ bool reduce_few(const Reduction &reduction, const Part &part) {
   return output.finite();
 }
 
-constexpr int64_t kBlock = 512;  // elements; a block per level of the tree stays in the first-level cache
+constexpr int64_t kBlock = 512;  // elements; one block per level of the tree fits the L1 cache
 
-/// block[0, count) = T over sources of the elements from `begin` on. kAsks: asks ahead for memory, which the processor does not see coming
-/// where the turns of sources are many and short.
+/// block[0, count) = T over sources for the elements from `begin` on. kAsks: prefetches, because
+/// the processor does not predict many short runs of reads.
 template <bool kAsks, class Format, class Op, class Sources>
 void fill_block(Sources sources, int64_t source_count, int64_t begin, int64_t count, typename Format::Value *block) {
   const typename Format::D d;
@@ -141,7 +142,8 @@ bool reduce_floats(const Reduction &reduction, const Part &part) {
   return true;
 }
 
-/// Results that caches would not hold until they are read need not come into them, unless they take a source's place.
+/// True if results should bypass the caches: they are too large to stay there until they are read,
+/// and do not overwrite a source.
 bool goes_past_caches(const Reduction &reduction) {
   bool apart = true;
   for (int64_t s = 0; s < reduction.source_count; ++s) apart = apart && reduction.sources[s] != reduction.out;

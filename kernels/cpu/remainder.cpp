@@ -1,4 +1,5 @@
-/// @file fp32 kept as a bf16 and the 16 bits that it lacks, SIMD: 8 bytes per element must move.
+/// @file Remainders, SIMD: fp32 kept as a bf16 and the 16 bits that it lacks. 8 bytes per element
+/// must move.
 #include "kernels/cpu/simd_remainder-inl.h"
 #include "kernels/elementwise.h"
 

@@ -1,4 +1,5 @@
-/// @file Vectors of fp32 from a bf16 and the 16 bits that it lacks, and the reverse: reference/remainder-inl.h states the rule.
+/// @file Remainders, SIMD: fp32 from a bf16 and the 16 bits that it lacks, and the reverse.
+/// reference/remainder-inl.h states the rule.
 #pragma once
 
 #include "kernels/cpu/vector-inl.h"
@@ -7,7 +8,7 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
 
-/// As many as a vector of fp32 has, from both addresses on.
+/// Joins one vector of fp32 from the halves at both addresses.
 HWY_INLINE hn::Vec<hn::ScalableTag<float>> load_joined(const uint16_t *upper, const uint16_t *lower) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> bits;
@@ -19,7 +20,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<float>> load_joined(const uint16_t *upper, co
   return hn::BitCast(d, hn::Add(high, hn::BitCast(bits, low)));
 }
 
-/// `value`: with NaN in its one form.
+/// `value` holds NaN in its one form only.
 HWY_INLINE void store_split(hn::Vec<hn::ScalableTag<float>> value, uint16_t *upper, uint16_t *lower) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> bits;

@@ -1,4 +1,5 @@
-/// @file What the SIMD kernels of all algorithms do with slots: gradients, parameters and states in and out, and what lies ahead.
+/// @file Slots, SIMD: gradients, parameters and states in and out, and prefetching, for the kernels
+/// of all algorithms.
 #pragma once
 
 #include "kernels/cpu/simd_remainder-inl.h"
@@ -8,7 +9,7 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
 
-/// What lies as far ahead as element i of this loop.
+/// Prefetches the memory in `ahead` that belongs to element i of this loop.
 HWY_INLINE void prefetch_ahead(const Slots &slots, int64_t i) {
   const Ahead *ahead = slots.ahead;
   if (ahead == nullptr) return;
@@ -22,10 +23,10 @@ HWY_INLINE T constants_in(const Constants &constants) {
   return result;
 }
 
-/// How the parameter is kept: in fp32, in two halves, or in bf16 alone.
+/// The storage of the parameter: in fp32, in two halves, or in bf16 alone.
 enum class Kept { wide, split, half };
 
-/// The format of Slots::rounded beside gradients of a format.
+/// The format of Slots::rounded for a format of gradients.
 template <class Format>
 struct RoundedBeside {
   using Type = Format;
@@ -35,7 +36,8 @@ struct RoundedBeside<F32> {
   using Type = Bf16;
 };
 
-/// Of slots. Format: of the gradient; Rounded: of Slots::rounded. kPeers: there may be sources or copies. kHalfStates: states are bf16.
+/// The form of slots. Format is the gradient's, Rounded that of Slots::rounded. kPeers: there may
+/// be sources or copies. kHalfStates: states are bf16.
 template <class FormatOfEnds, bool kPeersOfEnds, Kept kKept = Kept::wide, bool kHalfStatesOfEnds = false>
 struct Form {
   using Format = FormatOfEnds;
@@ -46,7 +48,7 @@ struct Form {
   static constexpr bool kHalfStates = kHalfStatesOfEnds;
 };
 
-/// Where gradients, parameters and states come from, and new ones go to.
+/// Loads gradients, parameters and states, and stores the new values.
 template <class Form>
 class Ends {
   using Format = typename Form::Format;
@@ -92,7 +94,7 @@ class Ends {
     for (int64_t s = 0; s < source_count_; ++s) prefetch(static_cast<const Element *>(sources_[s]) + i);
   }
 
-  /// As the algorithm sees it.
+  /// Returns the scaled gradient.
   HWY_INLINE V gradient(int64_t i) const { return hn::Mul(is_summed() ? sum(i) : Format::load(grad_, i), factor_); }
 
   HWY_INLINE void prefetch_param(int64_t i) const {
@@ -135,7 +137,8 @@ class Ends {
     if (average_ != nullptr) prefetch_beside<Element>(average_ + i);
   }
 
-  /// Averages and hands on the line that was stored at i: the parameter, and what goes on as it is.
+  /// Averages the parameters stored in the line at i, and copies them and the `handed` slots to
+  /// other ranks.
   HWY_INLINE void hand_on(int64_t i) const {
     if (average_ != nullptr) add_to_average(i);
     hand_on_param(i);
@@ -179,7 +182,7 @@ class Ends {
   HWY_INLINE bool is_summed() const { return Form::kPeers && source_count_ > 0; }
   static HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
 
-  /// As a reduction leaves it in the gradient's slot.
+  /// The sum, with the bits that a reduction stores in the gradient's slot.
   HWY_INLINE V sum(int64_t i) const {
     const V added = source_count_ == 2   ? tree<2, Format, Sum>(sources_, i)
                     : source_count_ == 4 ? tree<4, Format, Sum>(sources_, i)
@@ -217,7 +220,7 @@ class Ends {
   bool streams_;
 };
 
-/// Of bf16 gradients.
+/// Calls work(form) for bf16 gradients.
 template <bool kPeers, bool kHalfStates, class Work>
 HWY_INLINE void with_kept(const Slots &slots, const Work &work) {
   if (slots.lower != nullptr) return work(Form<Bf16, kPeers, Kept::split, kHalfStates>());
@@ -237,14 +240,14 @@ HWY_INLINE void with_format(const Slots &slots, const Work &work) {
   }
 }
 
-/// Fewer of them are compiled.
+/// Calls work(form) for bf16 states; only a few of these forms are compiled.
 template <class Work>
 HWY_INLINE void with_half_states(const Slots &slots, const Work &work) {
   if (slots.grad_dtype == DType::f32) return work(Form<F32, true, Kept::wide, true>());
   with_kept<true, true>(slots, work);
 }
 
-/// work(form of the slots).
+/// Calls work(form) for the form of the slots.
 template <class Work>
 HWY_INLINE void with_form(const Slots &slots, const Work &work) {
   if (slots.half_state[0] != nullptr) return with_half_states(slots, work);
@@ -252,8 +255,9 @@ HWY_INLINE void with_form(const Slots &slots, const Work &work) {
   return with_format<false>(slots, work);
 }
 
-/// update(i) for all vectors of whole lines, with what lies ahead asked for. Parameters are handed on some lines after they were stored:
-/// what waits for divisions would fill the processor's queues otherwise.
+/// Calls update(i) for all vectors of whole lines, and prefetches. Parameters are handed on some
+/// lines after they were stored. Otherwise operations that wait for divisions would fill the
+/// processor's queues.
 template <class Form, class Update>
 HWY_INLINE void update_lines(const Slots &slots, const Ends<Form> &ends, int state_count, const Update &update) {
   constexpr int64_t kBehind = 8 * kStep<float>;
@@ -270,7 +274,7 @@ HWY_INLINE void update_lines(const Slots &slots, const Ends<Form> &ends, int sta
   for (int64_t i = whole > kBehind ? whole - kBehind : 0; i < whole; i += kStep<float>) ends.hand_on(i);
 }
 
-/// What loops over whole lines leave over. Slots that are not kept are nullptr.
+/// The slots of the elements after the last whole line. Slots that are not kept are nullptr.
 HWY_INLINE Slots rest_of_lines(const Slots &slots, int state_count) {
   const int64_t begin = whole_steps<float>(slots.count);
   const int64_t element_nbytes = slots.grad_dtype == DType::f32 ? 4 : 2;

@@ -1,5 +1,5 @@
-/// @file Copies past the caches, SIMD: whole cache lines with non-temporal stores, which do not read what they overwrite. 2 bytes per byte
-/// must move, where plain stores move 3.
+/// @file Streaming copies, SIMD: whole cache lines by non-temporal stores, which do not read the
+/// lines that they overwrite. 2 bytes per byte must move, where plain stores move 3.
 #include <hwy/cache_control.h>
 
 #include "kernels/cpu/vector-inl.h"

@@ -1,4 +1,5 @@
-/// @file The fixed tree over a few sources in registers, and the division of its sum. reduce.h states the arithmetic.
+/// @file The fixed tree over a few sources in registers, and the division of its sum. reduce.h
+/// states the arithmetic.
 #pragma once
 
 #include "kernels/cpu/format-inl.h"
@@ -7,7 +8,7 @@ HWY_BEFORE_NAMESPACE();
 namespace zero::kernels::ZERO_KERNEL_NAMESPACE {
 namespace {
 
-/// The largest power of two below `count`: where the tree cuts.
+/// The largest power of two below `count`, at which the tree splits.
 HWY_INLINE constexpr int64_t tree_cut(int64_t count) {
   int64_t cut = 1;
   while (2 * cut < count) cut *= 2;
@@ -45,7 +46,8 @@ HWY_INLINE typename Format::V tree(Sources sources, int64_t index) {
   }
 }
 
-/// Divides by one number. By a power of two that is to multiply by its inverse, bit for bit, and several times as fast.
+/// Divides by one number. For a power of two it multiplies by the inverse, which gives the same
+/// bits several times as fast.
 template <class Format>
 class Divider {
   using D = typename Format::D;

@@ -1,5 +1,6 @@
-/// @file What the SIMD files share: Highway for the one target that this compilation is for. Everything here is inlined or has internal
-/// linkage; nothing of the standard library may be instantiated (its code would be shared with callers of other targets).
+/// @file Vectors: Highway for the one target of this compilation, and functions that all SIMD files
+/// share. Everything here is inlined or has internal linkage. Nothing of the standard library may
+/// be instantiated, because its code would be shared with callers of other targets.
 #pragma once
 
 #include <hwy/highway.h>
@@ -12,11 +13,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Main loops advance by one cache line, so that one prefetch per array and iteration is enough; the rest goes to the reference.
+/// Main loops advance by one cache line, so that one prefetch per array and iteration is enough;
+/// the rest goes to the reference.
 constexpr int64_t kCacheLineNbytes = 64;
-/// How far loops ask ahead for memory whose narrowest array is one of T. On Intel's Emerald Rapids 512 bytes to 4 KiB are equally good and
-/// 8 KiB is worse; on AMD's Zen 5 one thread gains up to a tenth from 1 to 2 KiB where there is a 16-bit slot; on Zen 4
-/// loops over fp32 alone lose 2 to 10 % by that.
+/// The prefetch distance of loops whose narrowest array holds T. On Intel's Emerald Rapids 512
+/// bytes to 4 KiB are equally good and 8 KiB is worse. On AMD's Zen 5, one thread gains up to a
+/// tenth from 2 KiB instead of 1 KiB if there is a 16-bit slot. On Zen 4, loops over fp32 alone
+/// lose 2 to 10 % by that.
 template <typename T>
 constexpr int64_t kPrefetchNbytes = sizeof(T) < sizeof(float) ? 2048 : 1024;
 
@@ -28,7 +31,7 @@ constexpr int64_t whole_steps(int64_t count) {
   return count / kStep<T> * kStep<T>;
 }
 
-/// In a loop that goes through arrays of Narrowest too.
+/// Prefetches in a loop whose narrowest array holds Narrowest.
 template <typename Narrowest, typename T>
 HWY_INLINE void prefetch_beside(const T *address) {
   __builtin_prefetch(reinterpret_cast<const char *>(address) + kPrefetchNbytes<Narrowest>);
@@ -39,7 +42,7 @@ HWY_INLINE void prefetch(const T *address) {
   prefetch_beside<T>(address);
 }
 
-/// Past the caches, which needs an aligned address, or into them.
+/// Stores. `streams` bypasses the caches and needs an aligned address.
 template <class D, class V, typename T>
 HWY_INLINE void store(V value, D d, T *to, bool streams) {
   if (streams) {
@@ -49,7 +52,8 @@ HWY_INLINE void store(V value, D d, T *to, bool streams) {
   }
 }
 
-/// Elements before the first one of `to` that begins a cache line, at most `count`; -1 when none does.
+/// Elements before the first one of `to` that begins a cache line, at most `count`; -1 if none
+/// does.
 template <typename T>
 HWY_INLINE int64_t until_line(const void *to, int64_t count) {
   const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % kCacheLineNbytes);
@@ -68,7 +72,7 @@ HWY_INLINE V canonical(D d, V value) {
   return hn::IfThenElse(hn::IsNaN(value), nan, value);
 }
 
-/// Remembers whether a value was NaN or infinite: x - x is +0 for all others.
+/// Records whether a value was NaN or infinite: x - x is +0 for all others.
 template <class D>
 class FiniteCheck {
  public:

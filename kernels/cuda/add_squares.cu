@@ -1,4 +1,4 @@
-/// @file Sums of squares over ranges: squares.h says how. 4 or 2 bytes per element must move.
+/// @file Square sums over ranges, added as squares.h states. 4 or 2 bytes per element must move.
 #include "kernels/cuda/squares.h"
 
 #include "kernels/cuda/entries.h"
@@ -7,7 +7,8 @@
 namespace zero::kernels::cuda {
 namespace {
 
-/// Lines of a block: enough that few blocks add to the words at once, and few enough that small tensors occupy a device.
+/// Lines of a block: enough that few blocks add to the words at once, and few enough that small
+/// tensors occupy a device.
 constexpr int kLines = 128;
 constexpr int kLinesAtOnce = kThreads / reference::kSquareLanes;
 

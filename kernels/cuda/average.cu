@@ -1,5 +1,6 @@
-/// @file Averages of pieces that are not updated, one block of threads per chunk: move_average() of
-/// kernels/update.h on a device. With an fp32 parameter 12 bytes per element must move.
+/// @file Moving averages, for pieces that are not updated, one block of threads per chunk:
+/// move_average() of kernels/update.h on a device. With an fp32 parameter 12 bytes per element must
+/// move.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/slots.h"

@@ -1,5 +1,6 @@
-/// @file 8-bit parameters: values as codes with a scale per line and back, and lines whose masters and codes are to agree. The threads of a
-/// line find its largest magnitude together. 5 bytes per f32 element must move, of lines that are to agree too.
+/// @file Quantized parameters: encoding as 8-bit codes with a scale per line, decoding, and the
+/// agreement of masters and codes. The threads of a line find its largest magnitude together. 5
+/// bytes per f32 element must move, also for the agreement.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/over_quads.h"
 #include "kernels/cuda/slots.h"
@@ -11,7 +12,7 @@ constexpr int64_t kPerBlock = kThreads * kQuad;
 constexpr int kBlockLines = static_cast<int>(kPerBlock / kLine);
 static_assert(kPerBlock % kLine == 0);
 
-/// The elements of a thread and the line of its block that they lie in.
+/// The elements of a thread, and their line within the block.
 struct InLine {
   Span span;
   int line;
@@ -36,7 +37,7 @@ struct Encoding {
   const void *values;
   DType dtype;
   int64_t count;
-  const StepState *known;  ///< nullptr: codes are made whatever became of the step
+  const StepState *known;  ///< nullptr: encodes even if the step was skipped
 
   template <int phase>
   ZERO_DEVICE void run(const Place &place, Registers &registers, Shared &shared) const {
@@ -69,8 +70,9 @@ struct Agreeing {
   };
   struct Shared {
     uint32_t largest[kBlockLines];
-    int32_t other_codes[kBlockLines];   ///< those of the masters are not the line's
-    int32_t other_values[kBlockLines];  ///< those of the codes are not its masters
+    /// Not 0: encoding the masters gives other codes or another scale.
+    int32_t other_codes[kBlockLines];
+    int32_t other_values[kBlockLines];  ///< not 0: decoding the codes gives other masters
   };
   static constexpr int kPhases = 4;
 
@@ -105,7 +107,7 @@ struct Agreeing {
     }
   }
 
-  /// Whether the codes and their scale are those of these masters.
+  /// True if encoding these masters gives the line's scale and codes.
   ZERO_DEVICE bool is_encoded(const Span &span, uint32_t largest, const Quad<float> &master) const {
     const float scale = scale_from(codes, largest);
     const Quad<uint8_t> made = codes_of(master, scale, dtype_of(codes), nullptr);
@@ -115,7 +117,7 @@ struct Agreeing {
     return same;
   }
 
-  /// Whether these masters are what the codes stand for, to the bit.
+  /// True if the codes decode to these masters, bit by bit.
   ZERO_DEVICE bool is_decoded(const Span &span, const Quad<float> &master) const {
     const Quad<float> value = load_decoded(codes, span);
     bool same = true;

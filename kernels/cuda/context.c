@@ -1,4 +1,5 @@
-/// @file The devices' primary contexts, which the run time works in too, and each thread's stack of contexts.
+/// @file Contexts: the primary contexts of the devices, which CUDA's runtime uses too, and each
+/// thread's stack of contexts.
 #include "kernels/cuda/context.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 #define NO_DEVICE 101
 #define MOST_DEVICES 256
 
-/* libcuda's functions as the run time names them; its codes are the run time's. */
+/* libcuda's functions as the runtime names them; both use the same error codes. */
 static struct driver {
   int (*init)(unsigned flags);
   int (*device_get)(int *out, int ordinal);
@@ -41,7 +42,7 @@ static void open_driver(void) {
   driver_error = error;
 }
 
-/* Retained once and for ever: what lies on the device may outlive whoever asked for it first. */
+/* Retained once and never released: memory on the device may outlive its first user. */
 static int context_of(int64_t device, void **out) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static void *contexts[MOST_DEVICES];

@@ -1,6 +1,7 @@
-/// @file Making a device the calling thread's current one for a while. Not cudaSetDevice: what that gives back is a device rather than
-/// nothing, and on a thread that had none it would set up device 0 of the process, which takes memory there and fails where another
-/// process has it for itself. Knows libcuda's contexts alone.
+/// @file Contexts: makes a device the calling thread's current one for a while. cudaSetDevice does
+/// not serve: on a thread without a current device it could only restore device 0. That would
+/// initialise device 0, which takes memory there and fails if another process uses it exclusively.
+/// Knows libcuda's contexts alone.
 #ifndef ZERO_CUDA_CONTEXT_H
 #define ZERO_CUDA_CONTEXT_H
 
@@ -12,7 +13,8 @@ extern "C" {
 
 /* Functions return 0 or an error code of CUDA. */
 
-/* Calls of CUDA's run time on this thread are about `device` from now on. *out_pushed: whether zero_cuda_pop has to take that back. */
+/* Makes `device` the current one of this thread for CUDA's runtime. *out_pushed: 1 if zero_cuda_pop
+ * must undo that, otherwise 0. */
 int32_t zero_cuda_push(int64_t device, int32_t *out_pushed);
 int32_t zero_cuda_pop(void);
 

@@ -6,7 +6,7 @@
 
 namespace zero::kernels::cuda {
 
-/// What it makes is the direction.
+/// Updates the momentum and returns the direction in place of the parameter.
 template <>
 struct Pass<reference::MuonMomentum> {
   static constexpr bool kUpdatesParam = false;
@@ -24,7 +24,7 @@ struct Pass<reference::MuonParam> {
   static constexpr bool kUpdatesStates = false;
 
   const float *direction;
-  double adjustment;  ///< of the rate
+  double adjustment;  ///< Muon::rate_adjustment()
 
   ZERO_DEVICE reference::MuonParam::Constants constants(const UpdateSegment &, const Scalars &scalars) const {
     return reference::MuonParam::constants(constants_in<reference::MuonConstants>(scalars), adjustment);

@@ -1,6 +1,6 @@
-/// @file The update of pieces by one algorithm, or one pass of it, one block of threads per chunk: kernels/update.h on a device. Four
-/// neighbouring elements belong to a thread and stay in its registers. What each storage must move is what its slots hold: with fp32
-/// throughout, AdamW 28 bytes per element.
+/// @file Updates on a device (kernels/update.h): one algorithm, or one pass of it, over pieces, one
+/// block of threads per chunk. Each thread keeps four adjacent elements in registers. The bytes
+/// that must move are those of the slots: 28 per element for AdamW with fp32 throughout.
 #pragma once
 
 #include "kernels/cuda/slots.h"
@@ -13,7 +13,7 @@ static_assert(kChunk == kThreads * kQuad);
 
 template <class Constants>
 ZERO_DEVICE Constants constants_in(const Scalars &scalars) {
-  // By words: of bytes the compiler would load one by one.
+  // Copies by words: the compiler would load bytes one by one.
   constexpr int kWords = (sizeof(Constants) + sizeof(uint64_t) - 1) / sizeof(uint64_t);
   uint64_t word[kWords];
   const auto *from = reinterpret_cast<const uint64_t *>(&scalars.constants);
@@ -27,8 +27,8 @@ ZERO_DEVICE Constants constants_in(const Scalars &scalars) {
 template <DType kDType>
 using ElementOf = std::conditional_t<kDType == DType::f32, float, std::conditional_t<is_block_scaled(kDType), uint8_t, uint16_t>>;
 
-/// A Form as the compiler knows it.
-template <DType kParam, DType kMaster, DType kFirst, DType kSecond, bool kRanks = false>  // kMaster: of the parameter where there is none
+/// A Form as a type. kMaster is kParam without a master.
+template <DType kParam, DType kMaster, DType kFirst, DType kSecond, bool kRanks = false>
 struct Stored {
   using Param = ElementOf<kParam>;
   template <int s>
@@ -39,7 +39,8 @@ struct Stored {
   static constexpr bool kOfRanks = kRanks;
 };
 
-/// Which slots Algorithm::update is for, and what it is given beside them. Algorithms of several passes have a specialisation for each.
+/// The slots that Algorithm::update writes, and its input beside them. Algorithms of several passes
+/// have a specialisation for each.
 template <class Algorithm>
 struct Pass {
   static constexpr bool kUpdatesParam = true;
@@ -48,7 +49,7 @@ struct Pass {
   ZERO_DEVICE typename Algorithm::Constants constants(const UpdateSegment &, const Scalars &scalars) const {
     return constants_in<typename Algorithm::Constants>(scalars);
   }
-  /// Where states are not updated, in the gradient's place.
+  /// The input in place of the gradient, if states are not updated.
   ZERO_DEVICE Quad<float> input(const Span &) const { return {}; }
 };
 
@@ -61,7 +62,8 @@ struct Updating {
   static constexpr int kLines = kChunk / kLine;
   static constexpr int kRoom = kStates > 0 ? kStates : 1;  ///< arrays cannot be empty
 
-  /// What Algorithm::update has made, and for slots of 8-bit floats of each line the largest magnitude as bits.
+  /// Registers holds the results of Algorithm::update. Shared holds the bits of the largest
+  /// magnitude of each line, for slots of 8-bit floats.
   struct Registers {
     Quad<float> param;
     Quad<float> state[kRoom];
@@ -80,7 +82,7 @@ struct Updating {
     const UpdateSegment &piece;
     const Scalars &scalars;
     Span span;
-    int line;  ///< of the chunk
+    int line;  ///< within the chunk
   };
 
   ZERO_DEVICE Work work_of(const Place &place) const {
@@ -164,7 +166,7 @@ struct Updating {
     }
   }
 
-  /// All loads go out before the first of them is looked at.
+  /// All loads are issued before the first result is used.
   template <class S>
   ZERO_DEVICE void compute_stored(const Work &work, Registers &registers) const {
     const UpdateSegment &piece = work.piece;
@@ -176,7 +178,7 @@ struct Updating {
     const Elements second = piece.state[kRoom - 1];
     const Constants constants = pass.constants(piece, work.scalars);
     const bool has_states = Algorithm::uses_states(constants);
-    // Narrow ones are rounded anew in any case.
+    // Narrow states are rounded anew in any case.
     const bool uses_first = has_states || S::template kState<0> != DType::f32;
     const bool uses_second = has_states || S::template kState<1> != DType::f32;
     constexpr bool kLoadsParam = kUpdatesParam && (S::kSplit || !S::kHasMaster);
@@ -217,7 +219,7 @@ struct Updating {
     }
   }
 
-  /// A quad of a state as it lies in memory.
+  /// A quad of a state as it is stored.
   template <class S, int s>
   struct Raw {
     static constexpr DType kDType = S::template kState<s>;
@@ -257,7 +259,7 @@ struct Updating {
     }
   }
 
-  /// States in f8 are left to encode.
+  /// encode() stores f8 states.
   template <class S, int s>
   ZERO_DEVICE static void put_state(const Work &work, void *data, const Quad<float> &quad) {
     constexpr DType kDType = S::template kState<s>;
@@ -269,7 +271,7 @@ struct Updating {
     }
   }
 
-  /// All threads of the block come here, as raise_to wants.
+  /// All threads of the block must call this, as raise_to requires.
   ZERO_DEVICE void measure(const Work &work, const Registers &registers, Shared &shared) const {
     const auto [index, count] = work.span;
     if (kUpdatesParam && is_coded(work.piece.param)) raise_to(shared.param[work.line], largest_of(registers.param, count));

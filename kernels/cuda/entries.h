@@ -1,4 +1,4 @@
-/// @file The functions of the table of table.h. Internal to the folder.
+/// @file Entries: the functions of the table in table.h. Internal to the folder.
 #pragma once
 
 #include "kernels/cuda/table.h"

@@ -1,13 +1,18 @@
-/// @file Hashes of ranges of bytes, one block of threads each, in any order: the multilinear hash over a prime field (Carter and Wegman,
-/// "Universal classes of hash functions", 1979; Lemire and Kaser, "Strongly universal string hashing is fast", 2014).
+/// @file Range hashes: one block of threads per range of bytes, multilinear over a prime field
+/// (Carter and Wegman, "Universal classes of hash functions", 1979; Lemire and Kaser, "Strongly
+/// universal string hashing is fast", 2014). The order of the additions does not matter.
 ///
+/// @verbatim
 ///   h = sum of a(i) * w(i) mod p,  p = 2^61 - 1
-///   w(i) = the i-th 32-bit word, little endian; bytes behind the end count as 0
-///   a(i) = the upper 61 bits of number i of splitmix64 (Steele, Lea and Flood, 2014), but 1 for 0 and p
+///   w(i) = the i-th 32-bit word, little endian; bytes after the end count as 0
+///   a(i) = the upper 61 bits of number i of splitmix64 (Steele, Lea and Flood, 2014),
+///          but 1 for 0 and p
+/// @endverbatim
 ///
-/// A change within one word changes h with certainty, because 0 < |difference of words| < 2^32 < p and 0 < a(i) < p. Changes in several
-/// words cancel for one in about 2^61 choices of one of their coefficients, of which whatever changes memory by mistake knows nothing. Each
-/// byte is read once.
+/// A change within one word always changes h, because 0 < a(i) < p and the difference of the words
+/// is neither 0 nor a multiple of p. Changes in several words cancel for about one in 2^61 values
+/// of one of their coefficients. Accidental changes of memory do not depend on the coefficients.
+/// Each byte is read once.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 
@@ -29,12 +34,13 @@ ZERO_DEVICE uint64_t coefficient(uint64_t index) {
   return bits == 0 || bits == kPrime ? 1 : bits;
 }
 
-/// What is the same mod p, below 2^61 + 8, because 2^61 is 1 mod p.
+/// Returns a number below 2^61 + 8 that is the same mod p, because 2^61 is 1 mod p.
 ZERO_DEVICE uint64_t folded(uint64_t value) { return (value & kPrime) + (value >> 61); }
 
-/// a * w mod p, below 2^62 + 2^33, for a below 2^61: the upper 29 and lower 32 bits of a one by one.
+/// a * w mod p, below 2^62 + 2^33, for a below 2^61. The upper 29 and lower 32 bits of a are
+/// multiplied separately.
 ZERO_DEVICE uint64_t product(uint64_t a, uint32_t w) {
-  const uint64_t upper = (a >> 32) * w;  // counts 2^32 times: its bits from 29 on are multiples of 2^61
+  const uint64_t upper = (a >> 32) * w;  // weighs 2^32: its bits from 29 on are multiples of 2^61
   const uint64_t lower = (a & 0xffffffff) * w;
   return ((upper & 0x1fffffff) << 32) + (upper >> 29) + folded(lower);
 }
@@ -75,7 +81,7 @@ struct Hashing {
     }
   }
 
-  /// Every kThreads-th word, from the thread's number on.
+  /// The sum over every kThreads-th word, from word `thread` on.
   ZERO_DEVICE uint64_t sum_of(const Bytes &bytes, int thread) const {
     const int64_t words = (bytes.nbytes + 3) / 4;
     uint64_t sum = 0;

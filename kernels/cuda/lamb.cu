@@ -1,5 +1,6 @@
-/// @file What LAMB does before its last pass: kernels/lamb.h on a device. Moments and norms are one launch and move 24 bytes per element
-/// with fp32 throughout: moments are read again where the block has just written them.
+/// @file LAMB before its last pass: kernels/lamb.h on a device. One launch computes moments and
+/// norms. It moves 24 bytes per element with fp32 throughout, because the block reads moments again
+/// right after it has written them.
 #include "kernels/cuda/device_lamb.h"
 
 #include "kernels/cuda/entries.h"
@@ -8,7 +9,8 @@
 namespace zero::kernels::cuda {
 namespace {
 
-/// The moments of a chunk, and the squares of its parameter and of the direction from what has been stored.
+/// Computes the moments of a chunk, and the squares of its parameter and of the direction from the
+/// stored moments.
 struct AddingNorms {
   using Moments = Updating<reference::LambMoments>;
   using Registers = Moments::Registers;
@@ -49,7 +51,7 @@ struct AddingNorms {
   }
 };
 
-/// One block per piece, whose first two threads find a sum each.
+/// Uses one block per piece, whose first two threads total one sum each.
 struct FindingRatios {
   struct Registers {};
   struct Shared {

@@ -1,14 +1,16 @@
-/// @file How kernels run: under nvcc on a device; under other compilers, for tests, as loops over the threads of each block on the calling
-/// thread. Knows no operation.
+/// @file Launches: kernels run on a device under nvcc. Under other compilers, for tests, they run
+/// on the calling thread as loops over the threads of each block. Knows no operation.
 ///
-/// A kernel is a struct that is copied to the device, with
-///   Shared, Registers   memory of a block and of a thread; neither has values before the first phase
-///   kPhases             how many parts it has, at whose ends the threads of a block wait for one another
-///   run<phase>(place, registers, shared)
-/// and, where not each of them runs once,
-///   kFirstRepeated, kEndRepeated, rounds(block)
-///                       phases [kFirstRepeated, kEndRepeated) run one after another so many times; others come before and behind them
-///   kResidentBlocks     how many blocks a multiprocessor is to hold at least, where that is not kFrequentBlocks
+/// A kernel is a struct that is copied to the device, with these members:
+/// - Shared, Registers: memory of a block and of a thread, undefined before the first phase
+/// - kPhases: the number of phases, between which the threads of a block wait for one another
+/// - run<phase>(place, registers, shared)
+///
+/// Optional members:
+/// - kFirstRepeated, kEndRepeated, rounds(block): phases [kFirstRepeated, kEndRepeated) run
+///   rounds(block) times, one after another; the other phases run once, before and after them
+/// - kResidentBlocks: the least number of blocks that a multiprocessor holds, instead of
+///   kFrequentBlocks
 #pragma once
 
 #include <cstdint>
@@ -19,9 +21,9 @@
 #include <cuda_runtime_api.h>
 
 #define ZERO_DEVICE __device__ inline
-/// Loops whose index chooses registers.
+/// For loops whose index selects registers.
 #define ZERO_UNROLLED _Pragma("unroll")
-/// Loops that would take too many registers otherwise.
+/// For loops that would otherwise take too many registers.
 #define ZERO_ROLLED _Pragma("unroll 1")
 #else
 #include <atomic>
@@ -33,24 +35,25 @@
 
 namespace zero::kernels::cuda {
 
-/// Of a block.
+/// Threads of a block.
 inline constexpr int kThreads = 256;
 
-/// Which thread it is.
+/// The position of a thread.
 struct Place {
   int64_t block;
   int thread;
-  int64_t round = 0;  ///< of phases that are repeated
+  int64_t round = 0;  ///< number of the repetition, for repeated phases
 };
 
-/// What kernels have whose threads know nothing of one another.
+/// Base of kernels whose threads are independent of one another.
 struct ThreadsAlone {
   struct Shared {};
   struct Registers {};
   static constexpr int kPhases = 1;
 };
 
-/// With 64 registers per thread: half of the threads that a multiprocessor can hold, which keep enough bytes on their way.
+/// With 64 registers per thread, these are half of the threads that a multiprocessor can hold. That
+/// keeps enough loads in flight.
 inline constexpr int kFrequentBlocks = 4;
 
 template <class Kernel>
@@ -62,7 +65,7 @@ consteval int resident_blocks() {
   }
 }
 
-/// Phases [phase, end) of a block, each by block.run<phase>(round).
+/// Runs phases [phase, end) of a block, each by block.run<phase>(round).
 template <int phase, int end, class Block>
 ZERO_DEVICE void run_phases(Block &block, int64_t round) {
   block.template run<phase>(round);
@@ -83,7 +86,7 @@ ZERO_DEVICE void run_all_phases(const Kernel &kernel, Block &block) {
 
 #ifdef __CUDACC__
 
-/// What one of its threads does.
+/// One thread of a running block.
 template <class Kernel>
 struct RunningBlock {
   const Kernel &kernel;
@@ -109,14 +112,15 @@ __global__ void __launch_bounds__(kThreads, resident_blocks<Kernel>()) run_block
   run_all_phases(kernel, block);
 }
 
-/// All kernels that are launched anywhere in the module. Each adds itself when the module is loaded.
+/// An entry in the list of all kernels that the module launches. Each kernel adds itself when the
+/// module is loaded.
 class ListedKernel {
  public:
   explicit ListedKernel(const void *function) : function_(function), before_(newest_) { newest_ = this; }
   ListedKernel(const ListedKernel &) = delete;
   const void *function() const { return function_; }
 
-  /// Brings the code of all of them to the calling thread's current device.
+  /// Loads the code of all kernels on the calling thread's current device.
   static int32_t load_all() {
     cudaError_t error = cudaSuccess;
     for (const ListedKernel *kernel = newest_; kernel != nullptr && error == cudaSuccess; kernel = kernel->before_) {
@@ -135,7 +139,7 @@ class ListedKernel {
 template <class Kernel>
 inline const ListedKernel kListed(reinterpret_cast<const void *>(&run_block<Kernel>));
 
-/// Leaves the calling thread's device and, when nothing fails, its last error as they are.
+/// Keeps the calling thread's device and, unless something fails, its last error.
 inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, const void *function, const void *kernel) {
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
   int32_t pushed = 0;
@@ -144,7 +148,7 @@ inline int32_t launch_function(int64_t device, void *stream, int64_t blocks, con
     void *arguments[] = {const_cast<void *>(kernel)};
     error =
         cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), arguments, 0, static_cast<cudaStream_t>(stream));
-    if (error != 0) (void)cudaGetLastError();  // the program would take it for one of its own
+    if (error != 0) (void)cudaGetLastError();  // or the program would take it for its own
   }
   const int32_t left = pushed != 0 ? zero_cuda_pop() : 0;
   return error != 0 ? error : left;
@@ -156,7 +160,7 @@ int32_t launch(int64_t device, void *stream, int64_t blocks, const Kernel &kerne
   return launch_function(device, stream, blocks, kListed<Kernel>.function(), &kernel);
 }
 
-/// value |= 1, by any number of threads.
+/// Sets the flag. Any number of threads may call this.
 __device__ inline void raise(int32_t *flag) { atomicOr(flag, 1); }
 
 __device__ inline void add_to(int64_t &sum, int64_t value) {
@@ -173,7 +177,7 @@ inline int32_t load_all() { return ListedKernel::load_all(); }
 
 #else
 
-/// With all of its threads.
+/// A running block with all of its threads.
 template <class Kernel>
 struct RunningBlock {
   const Kernel &kernel;
@@ -182,7 +186,7 @@ struct RunningBlock {
   typename Kernel::Shared shared;
 
   RunningBlock(const Kernel &the_kernel, int64_t number) : kernel(the_kernel), number_(number) {
-    std::memset(static_cast<void *>(&shared), 0xa5, sizeof shared);  // as on a device, it holds anything
+    std::memset(static_cast<void *>(&shared), 0xa5, sizeof shared);  // undefined, as on a device
   }
 
   int64_t number() const { return number_; }

@@ -1,6 +1,7 @@
-/// @file Products of fp32 matrices: every element is a chain of fma over ascending k, as in reference/multiply.cpp. A block makes a tile of
-/// the product and brings kDepth columns of a and rows of b at a time, the next of which are on their way while these are multiplied. An
-/// element that a thread reads from shared memory serves four fma on average.
+/// @file Matrix product in fp32: every element is a chain of fma over ascending k, as in
+/// reference/multiply.cpp. A block computes a tile of the product. It multiplies kDepth columns of
+/// a by kDepth rows of b at a time, while it loads the next ones. An element that a thread reads
+/// from shared memory serves four fma on average.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/quad.h"
 #include "kernels/reference/elementwise-inl.h"
@@ -10,13 +11,13 @@ namespace {
 
 constexpr int kTile = 128;
 constexpr int kDepth = 16;
-/// Elements of the product that a thread makes: kParts x kParts squares of quads, kApart rows or columns from one another, so that threads
-/// side by side read quads side by side.
+/// A thread computes kParts x kParts squares of kQuad x kQuad elements, kApart rows or columns
+/// apart, so that adjacent threads read adjacent quads.
 constexpr int kParts = 2;
 constexpr int kApart = kTile / kParts;
 constexpr int kThreadsAcross = kApart / kQuad;
 static_assert(kThreadsAcross * kThreadsAcross == kThreads);
-/// Quads of a, and of b, that a thread brings.
+/// Quads of a, and of b, that a thread loads per round.
 constexpr int kBrought = kTile * kDepth / kQuad / kThreads;
 
 ZERO_DEVICE int within_quad(int64_t left) { return left >= kQuad ? kQuad : left > 0 ? static_cast<int>(left) : 0; }
@@ -28,7 +29,8 @@ struct Multiplying {
     Quad<float> next_b[kBrought];
   };
   struct Shared {
-    alignas(sizeof(Quad<float>)) float a[kDepth][kTile + kQuad];  ///< transposed; columns that are written together lie in other banks
+    /// Transposed; padding puts columns that are written together in different banks.
+    alignas(sizeof(Quad<float>)) float a[kDepth][kTile + kQuad];
     alignas(sizeof(Quad<float>)) float b[kDepth][kTile];
   };
   static constexpr int kPhases = 4;
@@ -36,7 +38,7 @@ struct Multiplying {
   static constexpr int kEndRepeated = 3;
   static constexpr int kResidentBlocks = 2;
 
-  /// Of a tile in the product.
+  /// The first row and column of a tile in the product.
   struct Corner {
     int64_t row;
     int64_t column;
@@ -65,10 +67,10 @@ struct Multiplying {
   }
 
   ZERO_DEVICE bool skips() const { return call.skips != nullptr && *call.skips != 0; }
-  /// Below the diagonal: made by another block.
+  /// True for a tile below the diagonal, which another block computes.
   ZERO_DEVICE bool is_mirrored(const Corner &corner) const { return call.symmetric && corner.row > corner.column; }
   ZERO_DEVICE Corner corner_of(int64_t block) const { return {block / tiles(call.columns) * kTile, block % tiles(call.columns) * kTile}; }
-  /// That cover a number of rows or columns.
+  /// Returns the number of tiles that cover `count` rows or columns.
   static ZERO_ELEMENT int64_t tiles(int64_t count) { return (count + kTile - 1) / kTile; }
 
   /// The thread's first row and column in a part.
@@ -90,7 +92,7 @@ struct Multiplying {
     bring(place, corner, 0, registers);
   }
 
-  /// From column k of a and row k of b on; zeros beyond the matrices.
+  /// Loads from column k of a and row k of b on; zeros beyond the matrices.
   ZERO_DEVICE void bring(const Place &place, const Corner &corner, int64_t k, Registers &registers) const {
     if (k >= call.inner || skips()) return;
     constexpr int kQuadsDeep = kDepth / kQuad;
@@ -134,7 +136,7 @@ struct Multiplying {
     for (int k = 0; k < kDepth; ++k) add(place, k, registers, shared);
   }
 
-  /// Zeros behind the last k would turn sums of -0 into 0.
+  /// Stops at the last k: products with padding zeros would turn sums of -0 into 0.
   ZERO_DEVICE void add_last(const Place &place, int count, Registers &registers, const Shared &shared) const {
     ZERO_ROLLED
     for (int k = 0; k < count; ++k) add(place, k, registers, shared);
@@ -158,7 +160,7 @@ struct Multiplying {
     }
   }
 
-  /// Leaves what is stored in the registers.
+  /// The registers keep the stored values.
   ZERO_DEVICE void store_sums(const Place &place, const Corner &corner, Registers &registers) const {
     ZERO_UNROLLED
     for (int i = 0; i < kParts * kQuad; ++i) {
@@ -183,7 +185,7 @@ struct Multiplying {
     store(call.out, index, count, quad);
   }
 
-  /// Columns as rows.
+  /// Stores columns as rows.
   ZERO_DEVICE void store_mirrored(const Place &place, const Corner &corner, const Registers &registers) const {
     ZERO_UNROLLED
     for (int i = 0; i < kParts * kQuad; ++i) {

@@ -1,5 +1,5 @@
-/// @file Muon: kernels/muon.h on a device, one launch after another, with the host's order of every sum. What a skipped step leaves in the
-/// workspace is never read.
+/// @file Muon: kernels/muon.h on a device, one launch after another, with the host's order of every
+/// sum. A skipped step may leave values in the workspace, which are never read.
 #include "kernels/cuda/device_muon.h"
 
 #include "kernels/cuda/entries.h"
@@ -14,7 +14,7 @@ namespace {
 
 using reference::Muon;
 
-/// The momentum of a chunk, its direction, and the squares of that.
+/// Computes the momentum of a chunk, its direction, and the squares of the direction.
 struct Directing {
   using Momentum = Updating<reference::MuonMomentum>;
   using Registers = Momentum::Registers;
@@ -46,7 +46,7 @@ struct Directing {
   }
 };
 
-/// One block.
+/// Computes the normalising factor in one block.
 struct FindingFactor {
   struct Registers {};
   struct Shared {
@@ -81,13 +81,13 @@ struct Normalising {
   }
 };
 
-/// A square of elements per block, so that neighbouring threads read and write neighbours.
+/// Transposes a square of elements per block, so that adjacent threads access adjacent elements.
 struct Transposing {
   static constexpr int kSide = 32;
   static constexpr int kRowsAtOnce = kThreads / kSide;
   struct Registers {};
   struct Shared {
-    float value[kSide][kSide + 1];  ///< columns lie in different banks
+    float value[kSide][kSide + 1];  ///< padding puts columns in different banks
   };
   static constexpr int kPhases = 2;
 

@@ -1,4 +1,4 @@
-/// @file Kernels that do one thing with each quad of a range, and the check of quads.
+/// @file Kernels that apply one operation to each quad of a range, and the check of quads.
 #pragma once
 
 #include "kernels/cuda/quad.h"
@@ -25,7 +25,7 @@ int32_t over_quads(int64_t device, void *stream, int64_t count, const Operation 
   return launch(device, stream, (count + kPerBlock - 1) / kPerBlock, OverQuads<Operation>{{}, operation, count});
 }
 
-/// Raises the flag when one of the first `count` elements is beyond the limit.
+/// Sets the flag if one of the first `count` elements is beyond the limit.
 ZERO_DEVICE void check(const Quad<float> &quad, int count, float limit, int32_t *flag) {
   bool within = true;
   for (int i = 0; i < kQuad; ++i) within = within && (i >= count || reference::is_within(quad.element[i], limit));

@@ -1,4 +1,5 @@
-/// @file Four neighbouring elements, which one thread moves at once: loads, stores and conversions by dtype.
+/// @file Quads: four adjacent elements, which one thread moves at once. Loads, stores and
+/// conversions by dtype.
 #pragma once
 
 #include "core/dtype.h"
@@ -15,13 +16,13 @@ struct alignas(kQuad * sizeof(Element)) Quad {
   Element element[kQuad];
 };
 
-/// Of a slot from element 0 on, whose quads begin at multiples of kQuad.
+/// True if `data` is aligned such that quads begin at multiples of kQuad.
 template <class Element>
 ZERO_DEVICE bool has_whole_quads(const void *data) {
   return reinterpret_cast<uintptr_t>(data) % alignof(Quad<Element>) == 0;
 }
 
-/// The quad at `index` of data that has whole quads.
+/// The quad at `index` of data for which has_whole_quads() is true.
 template <class Element>
 ZERO_DEVICE Quad<Element> &whole_quad(void *data, int64_t index) {
   return *reinterpret_cast<Quad<Element> *>(static_cast<Element *>(data) + index);
@@ -31,7 +32,7 @@ ZERO_DEVICE const Quad<Element> &whole_quad(const void *data, int64_t index) {
   return *reinterpret_cast<const Quad<Element> *>(static_cast<const Element *>(data) + index);
 }
 
-/// The elements from `index` on; those from `count` on are 0.
+/// Loads the elements from `index` on; those from `count` on are 0.
 template <class Element>
 ZERO_DEVICE Quad<Element> load(const void *data, int64_t index, int count) {
   const Element *from = static_cast<const Element *>(data) + index;
@@ -73,7 +74,8 @@ struct Words<16> {
   using Type = uint4;
 };
 
-/// By one load from and one store to memory of a device: what the compiler makes of references to quads may be one for each element.
+/// Accesses device memory by one load or one store. For references to quads the compiler may emit
+/// one access per element.
 template <class Element>
 ZERO_DEVICE Quad<Element> get_quad(const void *data, int64_t index) {
   __builtin_assume(__isGlobal(data));
@@ -87,8 +89,8 @@ ZERO_DEVICE void put_quad(void *data, int64_t index, const Quad<Element> &quad) 
   *reinterpret_cast<Type *>(static_cast<Element *>(data) + index) = std::bit_cast<Type>(quad);
 }
 
-/// The device's own conversions, which round as those of float_bits.h: without branches, so that loads of several elements are on their
-/// way.
+/// The device's own conversions, which round as float_bits.h does. They have no branches, so that
+/// loads of several elements overlap.
 ZERO_DEVICE float from_f16(uint16_t bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
@@ -118,7 +120,7 @@ ZERO_DEVICE uint16_t to_f16(float value) { return reference::to_f16(reference::c
 ZERO_DEVICE uint16_t to_bf16(float value) { return reference::to_bf16(reference::canonical(value)); }
 #endif
 
-/// f16 and bf16 as convert.h widens them.
+/// Widens f16 and bf16 as convert.h does.
 ZERO_DEVICE Quad<float> widened(const Quad<uint16_t> &quad, DType dtype) {
   Quad<float> wide;
   ZERO_UNROLLED
@@ -129,7 +131,7 @@ ZERO_DEVICE Quad<float> widened(const Quad<uint16_t> &quad, DType dtype) {
 }
 ZERO_DEVICE Quad<float> widened(const Quad<float> &quad, DType) { return quad; }
 
-/// To nearest even, or as random.h says.
+/// Rounds to nearest even.
 template <class Element>
 ZERO_DEVICE Quad<Element> narrowed(const Quad<float> &quad, DType dtype);
 
@@ -162,7 +164,7 @@ ZERO_DEVICE Quad<uint16_t> narrowed_stochastic(const Quad<float> &quad, DType dt
   return result;
 }
 
-/// f32, f16, bf16 as fp32 and back.
+/// Loads f32, f16 or bf16 as fp32; store_narrow is the reverse.
 ZERO_DEVICE Quad<float> load_wide(const void *data, DType dtype, int64_t index, int count) {
   if (dtype == DType::f32) return load<float>(data, index, count);
   return widened(load<uint16_t>(data, index, count), dtype);
@@ -173,7 +175,7 @@ ZERO_DEVICE void store_narrow(void *data, DType dtype, int64_t index, int count,
   store(data, index, count, narrowed<uint16_t>(quad, dtype));
 }
 
-/// What is left of values that are stored in a dtype.
+/// Rounds values to a dtype and returns them in fp32.
 ZERO_DEVICE Quad<float> rounded(const Quad<float> &quad, DType dtype) {
   if (dtype == DType::f32) return narrowed<float>(quad, dtype);
   return widened(narrowed<uint16_t>(quad, dtype), dtype);

@@ -1,5 +1,5 @@
-/// @file Reductions over sources: kernels/reduce.h states the formula. Sums of floats move quads; all else goes element by element.
-/// source_count reads and one write per element must move.
+/// @file Reductions over sources: kernels/reduce.h states the formula. Sums of floats move quads;
+/// all others go element by element. source_count reads and one write per element must move.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/over_quads.h"
 #include "kernels/cuda/sources.h"
@@ -11,14 +11,14 @@
 namespace zero::kernels::cuda {
 namespace {
 
-/// A call and the addresses of its sources, as kernels are given them.
+/// A call and the addresses of its sources, as passed to kernels.
 struct Given {
   Reduce call;
   const void *address[kMostSources];
   int32_t *flag;
 };
 
-/// Sums of f32, f16 or bf16 as they are kept.
+/// Sums of f32, f16 or bf16 as they are stored.
 ZERO_DEVICE Quad<float> sum_of(const Given &given, int64_t index, int count) {
   const Reduce &call = given.call;
   const Sources sources = {given.address, static_cast<DType>(call.dtype), index, count};
@@ -52,7 +52,8 @@ struct WeightedSumming {
   }
 };
 
-/// Elements of one thread, kThreads apart: neighbouring threads read neighbours, whatever the address.
+/// Elements of one thread, kThreads apart, so that adjacent threads read adjacent elements at any
+/// address.
 template <class Element, int kCount>
 struct Lanes {
   Element lane[kCount];
@@ -61,7 +62,7 @@ struct Lanes {
 /// Leaves of the tree: elements from `index` on.
 template <class Format, ReduceOp op>
 struct Operands {
-  static constexpr int kLanes = sizeof(typename Format::Value) == 8 ? 2 : 4;  // what registers hold
+  static constexpr int kLanes = sizeof(typename Format::Value) == 8 ? 2 : 4;  // by registers
   using Loaded = Lanes<typename Format::Element, kLanes>;
   using Value = Lanes<typename Format::Value, kLanes>;
   const Given &given;
@@ -92,7 +93,7 @@ struct Operands {
   }
 };
 
-/// False when what is stored is not finite.
+/// Returns false if the stored value is not finite.
 template <class Format, class Value>
 ZERO_DEVICE bool put(void *out, int64_t index, Value value) {
   const auto element = Format::store(value);
@@ -138,7 +139,7 @@ Given given_of(const Reduce &call, int32_t *flag) {
   return given;
 }
 
-/// Where a reduction runs.
+/// The stream on which a reduction runs.
 struct Queue {
   int64_t device;
   void *stream;

@@ -1,5 +1,6 @@
-/// @file What the slots of a piece hold, four elements at a time: as block.h loads and stores them on the host; update.h states the
-/// roundings. Slots of 8-bit floats are stored in a second step, when the largest element of each line is known. Knows no algorithm.
+/// @file Slots, four elements at a time, loaded and stored as block.h does on the host. update.h
+/// states the roundings. Slots of 8-bit floats are stored in a second step, when the largest
+/// element of each line is known. Knows no algorithm.
 #pragma once
 
 #include "kernels/cuda/sources.h"
@@ -34,7 +35,7 @@ ZERO_DEVICE Quad<float> decoded(const Quad<uint8_t> &codes, float scale, DType d
   return quad;
 }
 
-/// fp32 from a bf16 and the 16 bits that it lacks.
+/// Joins fp32 from a bf16 and the 16 bits that it lacks.
 ZERO_DEVICE Quad<float> joined(const Quad<uint16_t> &upper, const Quad<uint16_t> &lower) {
   Quad<float> quad;
   ZERO_UNROLLED
@@ -62,14 +63,14 @@ ZERO_DEVICE Quad<float> load_decoded(const Elements &elements, const Span &span)
   return decoded(load<uint8_t>(elements.data, span.index, span.count), elements.scales[span.index / kLine], dtype_of(elements));
 }
 
-/// 0 for a slot that is not kept.
+/// Loads a slot as fp32; 0 if it is not kept.
 ZERO_DEVICE Quad<float> load_slot(const Elements &elements, const Span &span) {
   if (elements.data == nullptr) return {};
   if (is_coded(elements)) return load_decoded(elements, span);
   return load_wide(elements.data, dtype_of(elements), span.index, span.count);
 }
 
-/// The values that are updated.
+/// The fp32 values that are updated.
 ZERO_DEVICE Quad<float> load_param(const UpdateSegment &piece, const Span &span) {
   if (piece.master.data == nullptr) return load_slot(piece.param, span);
   if (dtype_of(piece.master) != DType::u16) return load_slot(piece.master, span);
@@ -78,7 +79,7 @@ ZERO_DEVICE Quad<float> load_param(const UpdateSegment &piece, const Span &span)
   return joined(upper, lower);
 }
 
-/// As the algorithm sees it.
+/// Scales and clips the gradient.
 ZERO_DEVICE void adjust_gradient(Quad<float> &quad, const Scalars &scalars) {
   ZERO_UNROLLED
   for (int i = 0; i < kQuad; ++i) {
@@ -100,7 +101,7 @@ ZERO_DEVICE Quad<float> load_gradient(const UpdateSegment &piece, const Scalars 
   return quad;
 }
 
-/// Of a piece of the device's own, or of 2 or 4 sources, before it is adjusted.
+/// Returns the unadjusted gradient: this device's own, or the sum of 2 or 4 sources.
 template <class Element>
 ZERO_DEVICE Quad<float> gradient_of_ranks(const UpdateSegment &piece, int64_t index, DType dtype) {
   if (piece.source_count == 0) return widened(get_quad<Element>(piece.grad.data, index), dtype);
@@ -108,7 +109,7 @@ ZERO_DEVICE Quad<float> gradient_of_ranks(const UpdateSegment &piece, int64_t in
   return rounded(divided(sum_of_few<Element>(sources, piece.source_count), piece.divisor), dtype);
 }
 
-/// To the parameter and to its replicas.
+/// Stores to the parameter and to its replicas.
 template <class Element>
 ZERO_DEVICE void store_param_bits(const UpdateSegment &piece, const Span &span, const Quad<Element> &quad) {
   store(piece.param.data, span.index, span.count, quad);
@@ -133,14 +134,14 @@ ZERO_DEVICE void store_halves(const UpdateSegment &piece, const Span &span, cons
   store(piece.master.data, span.index, span.count, halves.lower);
 }
 
-/// The 16-bit form of a slot that is rounded stochastically where the scalars say so.
+/// Rounds to a 16-bit slot, stochastically if the scalars say so.
 ZERO_DEVICE Quad<uint16_t> narrowed_by(const UpdateSegment &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot,
                                        const Quad<float> &quad) {
   if (scalars.stochastic == 0) return narrowed<uint16_t>(quad, dtype);
   return narrowed_stochastic(quad, dtype, random_numbers(piece, scalars, span, dtype, slot));
 }
 
-/// A parameter in f8 is left to store_codes.
+/// store_param_codes() stores f8 parameters.
 ZERO_DEVICE void store_param(const UpdateSegment &piece, const Scalars &scalars, const Span &span, const Quad<float> &quad) {
   const DType dtype = dtype_of(piece.param);
   Quad<float> kept = quad;
@@ -162,7 +163,7 @@ ZERO_DEVICE void store_param(const UpdateSegment &piece, const Scalars &scalars,
   add_to_average(piece, scalars, span, kept);
 }
 
-/// A state in f8 is left to store_codes.
+/// store_state_codes() stores f8 states.
 ZERO_DEVICE void store_state(const UpdateSegment &piece, const Scalars &scalars, const Span &span, int state, const Quad<float> &quad) {
   const Elements &elements = piece.state[state];
   const DType dtype = dtype_of(elements);
@@ -172,7 +173,7 @@ ZERO_DEVICE void store_state(const UpdateSegment &piece, const Scalars &scalars,
   store(elements.data, span.index, span.count, narrowed_by(piece, scalars, span, dtype, slot, quad));
 }
 
-/// The largest finite magnitude, as bits, whose order is that of the magnitudes.
+/// Returns the bits of the largest finite magnitude. Bits order as magnitudes do.
 ZERO_DEVICE uint32_t largest_of(const Quad<float> &quad, int count) {
   uint32_t largest = 0;
   ZERO_UNROLLED
@@ -188,7 +189,7 @@ ZERO_DEVICE void put_codes(const Elements &elements, const Span &span, float sca
   if (span.index % kLine == 0) elements.scales[span.index / kLine] = scale;
 }
 
-/// `random` nullptr = to nearest.
+/// `random` nullptr: rounds to nearest.
 ZERO_DEVICE Quad<uint8_t> codes_of(const Quad<float> &quad, float scale, DType dtype, const reference::Words *random) {
   const Format8 format = format8(dtype);
   const float inverse = reference::inverse_of(scale);
@@ -213,7 +214,7 @@ ZERO_DEVICE void store_param_codes(const UpdateSegment &piece, const Span &span,
   }
 }
 
-/// `dtype` is that of the slot; where it is a constant, no instruction asks for it.
+/// `dtype` is the slot's; if it is a constant, the code does not branch on it.
 ZERO_DEVICE void store_state_codes(const UpdateSegment &piece, const Scalars &scalars, const Span &span, int state, DType dtype, uint32_t largest,
                                    const Quad<float> &quad) {
   const Elements &elements = piece.state[state];

@@ -1,4 +1,4 @@
-/// @file Sums of quads over sources of floats, in fp32.
+/// @file Quad sums over sources of floats, in fp32.
 #pragma once
 
 #include "kernels/cuda/quad.h"
@@ -72,7 +72,7 @@ ZERO_DEVICE Quad<float> sum_of_elements(const Sources &sources, int64_t n) {
   return sources.has_whole_quads<Element>(n) ? tree_of(Addends<Element, true>{sources}, n) : tree_of(Addends<Element, false>{sources}, n);
 }
 
-/// Of 2 or 4 sources: all are on their way before one is looked at.
+/// The sum of 2 or 4 sources. All loads are issued before the first result is used.
 template <class Element>
 ZERO_DEVICE Quad<float> sum_of_few(const Sources &sources, int64_t n) {
   const auto sum = [n](const auto &leaves) { return n == 2 ? subtree<2>(leaves, 0) : subtree<4>(leaves, 0); };

@@ -1,5 +1,5 @@
-/// @file Sums of squares that the threads of a block add up: lines as reference/add_squares.cpp adds them, one thread per lane; lines are
-/// added as integers, whose order does not matter.
+/// @file Square sums of the threads of a block. Lines are summed as in reference/add_squares.cpp,
+/// one thread per lane. They are then added as integers, in any order.
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -11,7 +11,7 @@ namespace zero::kernels::cuda {
 
 static_assert(kSquareWords <= kThreads);
 
-/// What a block adds to the words of one sum, before it does.
+/// The sum of a block, before it is added to the words of one sum.
 struct BlockSum {
   int64_t word[kSquareWords];
 
@@ -33,8 +33,9 @@ struct BlockSum {
   }
 };
 
-/// Sums of squares over a chunk of fp32 values that the threads of its block put here, zeros behind the last. Clearing, lanes, lines and
-/// words each come after a wait.
+/// Sums of squares over a chunk of fp32 values, which the threads of its block put here, padded
+/// with zeros. The threads must wait for one another between clear, add_lanes, add_lines and
+/// add_words.
 template <int kSums>
 struct ChunkSquares {
   static constexpr int kLines = kChunk / kLine;

@@ -1,6 +1,6 @@
-/// @file Decisions on a device: of a step, from what the kernels before it found, so that nobody
-/// waits for them; what the host tells the run; and the counts of steps. One block each, except for
-/// the counts of tensors.
+/// @file Step decisions on a device. A step is decided from the results of earlier kernels, so that
+/// the host need not wait for them. Also writes values from the host, and counts steps and the
+/// updates of tensors. One block each, except for the updates of tensors.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/reference/exact_sum-inl.h"
@@ -11,7 +11,7 @@
 namespace zero::kernels::cuda {
 namespace {
 
-/// Thread 0 decides what all have read.
+/// All threads read the words of the sum; thread 0 decides.
 struct Deciding {
   struct Registers {};
   struct Shared {

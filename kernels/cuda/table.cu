@@ -2,7 +2,7 @@
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/launch.h"
 
-/// What the module of CUDA's run time hands on, which is C and knows of the table only the address.
+/// Symbols for the module of CUDA's runtime, which is C and knows only the table's address.
 extern "C" {
 extern const zero::kernels::cuda::Table zero_cuda_kernels;
 int32_t zero_cuda_load_kernels();

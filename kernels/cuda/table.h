@@ -1,5 +1,6 @@
-/// @file The table of C functions through which libzero reaches its kernels for CUDA devices, which lie in libzero_cuda.so. Kernels compute
-/// what the host's compute, bit for bit, from the same source (kernels/reference). Knows no ranks, no tensors and no allocations.
+/// @file Kernel table for CUDA devices: C functions in libzero_cuda.so that libzero calls. They
+/// give the host's results, bit for bit, from the same source (kernels/reference). Knows no ranks,
+/// no tensors and no allocations.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -17,7 +18,7 @@ struct Elements {
   int64_t dtype = 0;        ///< a DType
 };
 
-/// What a parameter set tells its updates: kernels/update.h, UpdateScalars. Steps are not read.
+/// The scalars of a parameter set's updates (kernels/update.h, UpdateScalars). Steps are not read.
 struct Recipe {
   HyperParameters hyper;
   uint64_t seed;
@@ -26,7 +27,7 @@ struct Recipe {
   int32_t stochastic;
 };
 
-/// What one update is told beside its slots: a recipe, and what goes on in the run.
+/// The scalars of one update: those of a recipe, and the state of the run.
 struct Scalars {
   Constants constants;  ///< made once per step and parameter set, or piece
   uint64_t seed;
@@ -35,21 +36,22 @@ struct Scalars {
   float clip_value;
   float average_weight;  ///< 1 - average_decay
   int32_t stochastic;
-  int64_t skips;  ///< not 0: nothing becomes of the step
+  int64_t skips;  ///< not 0: the step is skipped
 };
 
-/// Frequent ways to store a piece's slots, whose loads go out together. `general` takes everything. `_of_ranks`: with none, 2 or 4 sources,
-/// and with replicas.
+/// Frequent storage formats of a piece, whose loads are issued together. `general` takes all
+/// formats. `_of_ranks`: with no, 2 or 4 sources, and with replicas.
 enum class Form : int64_t { general, f32, f16, bf16, remainder, bf16_states, bf16_alone, f8_states, f32_of_ranks, bf16_of_ranks };
 
-/// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the device's.
+/// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the
+/// device's.
 struct UpdateSegment {
   Elements param;
   Elements master;
   Elements grad;
   Elements state[kMaxStates];
   Elements average;
-  int64_t count = 0;  ///< 0: nothing becomes of it in this step
+  int64_t count = 0;  ///< 0: not updated in this step
   uint64_t first = 0;
   const void *const *sources = nullptr;
   int64_t source_count = 0;  ///< 0: grad is the gradient
@@ -59,20 +61,20 @@ struct UpdateSegment {
   int64_t peers_offset = 0;
   int64_t scalars = 0;        ///< index into Update::scalars
   Form form = Form::general;  ///< form_of(piece), or general
-  /// @name Where tensors may stay untouched
+  /// @name For steps that update only some tensors
   /// @{
-  const int64_t *updates = nullptr;  ///< how many the piece's tensor has had before this step
-  int64_t recipe = 0;                ///< index of that of its scalars, which are its own
+  const int64_t *updates = nullptr;  ///< number of updates of the piece's tensor before this step
+  int64_t recipe = 0;                ///< index of the recipe for the piece's own scalars
   int64_t average_count = 0;         ///< elements whose average moves although count is 0
   /// @}
-  /// @name Of the piece's tensor, for layerwise algorithms
+  /// @name For layerwise algorithms, of the piece's tensor
   /// @{
   int64_t *norms = nullptr;       ///< kNormWords words
-  double *trust_ratio = nullptr;  ///< of the step under way
+  double *trust_ratio = nullptr;  ///< the current step's
   /// @}
 };
 
-/// Of what does not lie alone in its slots, or does not begin where whole quads do, `general`.
+/// Returns the form of a piece: `general` if a slot is not aligned to quads or no other form fits.
 inline Form form_of(const UpdateSegment &piece) {
   const auto is = [](const Elements &elements, DType dtype) {
     const auto place = reinterpret_cast<uintptr_t>(elements.data);
@@ -108,7 +110,8 @@ inline Form form_of(const UpdateSegment &piece) {
   return Form::general;
 }
 
-/// What one block of threads works on: kChunk elements of a piece, fewer at its end. Begins on a line of the piece.
+/// The work of one block of threads: kChunk elements of a piece, fewer at its end. Begins on a line
+/// of the piece.
 inline constexpr int64_t kChunk = 1024;
 struct Chunk {
   int64_t begin;
@@ -123,17 +126,20 @@ struct Update {
   const Scalars *scalars;
 };
 
-/// Words of a sum of squares in device memory: limbs of an ExactSum as import_limbs takes them, and before the first use all 0.
+/// Words of a sum of squares in device memory: the limbs of an ExactSum, as import_limbs takes
+/// them. All are 0 before the first use.
 inline constexpr int64_t kSquareWords = ExactSum::kExported;
 
-/// What checks and sums of squares leave for a decision, in memory of the device. Zeros before the first of them, and behind end_step.
+/// The results of checks and sums of squares for a decision, in device memory. All are 0 before the
+/// first of them and after end_step.
 struct Found {
   int64_t squares[kSquareWords];
   int32_t flag;
   int32_t reserved;
 };
 
-/// A product of fp32 matrices, row-major, as Table::multiply of kernels.h makes it. `out` overlaps neither.
+/// A product of fp32 matrices, row-major, as Table::multiply of kernels.h makes it. `out` overlaps
+/// neither.
 struct Product {
   float *out;
   const float *a;
@@ -141,22 +147,24 @@ struct Product {
   int64_t rows;
   int64_t inner;
   int64_t columns;
-  const float *addend = nullptr;  ///< where there is one: out = fma(weight, addend, a * b * factor), addend as large as out
+  /// If not nullptr, as large as out: out = fma(weight, addend, a * b * factor).
+  const float *addend = nullptr;
   float factor = 1;
   float weight = 0;
-  bool symmetric = false;          ///< out is its own transpose bit by bit, and so is the addend (Table::multiply_symmetric)
-  const int64_t *skips = nullptr;  ///< in memory of the device: not 0: nothing is made
+  /// `out` is its own transpose bit by bit, and so is the addend (Table::multiply_symmetric).
+  bool symmetric = false;
+  const int64_t *skips = nullptr;  ///< in device memory; not 0: nothing is computed
 };
 
-/// Of the direction of one matrix.
+/// The sum of the squares of one matrix's direction, and its normalising factor.
 struct DirectionSum {
-  int64_t words[kSquareWords];  ///< of its squares; 0 before and after an update
+  int64_t words[kSquareWords];  ///< 0 before and after an update
   float factor;
 };
 
 /// One update of a matrix by Muon.
 struct Matrix {
-  Update update;           ///< of one piece, which is the matrix, row-major
+  Update update;           ///< holds one piece: the matrix, row-major
   const Scalars *scalars;  ///< the piece's
   int64_t rows;
   int64_t columns;
@@ -168,8 +176,8 @@ struct Matrix {
 /// Most sources of one reduction or update.
 inline constexpr int64_t kMostSources = 64;
 
-/// A Reduction: core/reduction.h, kernels/reduce.h. `sources` is an array of the host that holds addresses of devices, `weights` one that
-/// holds numbers.
+/// A Reduction (core/reduction.h, kernels/reduce.h). `sources` is an array on the host that holds
+/// device addresses, `weights` one that holds numbers.
 struct Reduce {
   void *out;          ///< may equal any source
   int64_t out_dtype;  ///< a DType that a Reduction may be stored in
@@ -188,40 +196,47 @@ inline constexpr int64_t kMostPut = 1024;
 /// Most tensors of one count_updates.
 inline constexpr int64_t kMostCounted = 8 * kMostPut;
 
-/// Functions give their work to a stream of `device` and return 0 or a CUDA error code for zero_cuda_table::error_text. They do not wait;
-/// the calling thread's current device and last error stay as they are. Addresses are the device's; those of its peers may be read, and as
-/// replicas written. `flag`, where it is not nullptr, is set to 1 when an element is not finite, or beyond a limit where there is one; it
-/// is never cleared. Counts of 0 do nothing. Dtypes are f32, f16, bf16 where nothing else is said.
+/// Functions enqueue their work on a stream of `device`, and return 0 or a CUDA error code for
+/// zero_cuda_table::error_text. They do not wait, and keep the calling thread's current device and
+/// last error. Addresses are the device's; memory of its peers may be read, and written as
+/// replicas. If `flag` is not nullptr, it is set to 1 when an element is not finite or beyond the
+/// given limit; it is never cleared. Counts of 0 do nothing. Dtypes are f32, f16 or bf16 unless
+/// stated otherwise.
 struct Table {
   uint64_t struct_size;
 
-  /// The number of an algorithm for update; -1: there is no kernel for it.
+  /// Returns the number of an algorithm for update, or -1 if it has no kernel.
   int32_t (*algorithm)(const char *name);
-  /// out[i] = recipes[i] for the step that comes next in the run, or that its decision is about.
+  /// Makes out[i] from recipes[i] for the next step of the run, or for the step that its decision
+  /// is about.
   int32_t (*prepare)(int64_t device, const StepState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
-  /// The same for pieces with scalars of their own: out[i] is made from recipes[pieces[i].recipe],
-  /// for the update that follows *pieces[i].updates others.
+  /// The same for pieces with scalars of their own. Makes out[i] from recipes[pieces[i].recipe],
+  /// for the update after *pieces[i].updates others.
   int32_t (*prepare_each)(int64_t device, const StepState *run, const Recipe *recipes, const UpdateSegment *pieces, int64_t count, Scalars *out,
                           void *stream);
-  /// Layerwise algorithms: the last of their passes, as in kernels/update.h. No matrix algorithms.
+  /// For layerwise algorithms only the last pass, as in kernels/update.h. No matrix algorithms.
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
   /// Moves the averages of the first UpdateSegment::average_count elements of pieces.
   int32_t (*move_averages)(int64_t device, const Update *call, void *stream);
-  /// The passes of LAMB before it (kernels/lamb.h): the moments, with the squares of parameters and directions added to UpdateSegment::norms; and
-  /// UpdateSegment::trust_ratio from the norms, of all pieces that have some.
+  /// The passes of LAMB before update (kernels/lamb.h). lamb_norms updates the moments and adds the
+  /// squares of parameters and directions to UpdateSegment::norms. lamb_trust_ratios computes
+  /// UpdateSegment::trust_ratio of all pieces that have norms.
   int32_t (*lamb_norms)(int64_t device, const Update *call, void *stream);
   int32_t (*lamb_trust_ratios)(int64_t device, const UpdateSegment *pieces, int64_t count, void *stream);
-  /// Instead of update, for matrices. What recipes say is read on the device, but for the steps.
+  /// Replaces update for matrices. The host passes newton_schulz_steps; the other hyper-parameters
+  /// are read on the device.
   int32_t (*muon)(int64_t device, const Matrix *call, void *stream);
 
-  /// The decision of a step (kernels/step_decision.h) from what kernels found.
+  /// Decides a step (kernels/step_decision.h) from the results of kernels.
   int32_t (*decide)(int64_t device, const DecisionRules *rules, const Found *found, StepState *run, void *stream);
-  /// After the update: the step counts as applied where `counts` is not 0, unless it was to be skipped; and `words` words become 0.
+  /// Ends a step after the update. Counts it as applied if `counts` is not 0 and it is not skipped,
+  /// and sets `word_count` words to 0.
   int32_t (*end_step)(int64_t device, StepState *run, int64_t counts, int64_t *words, int64_t word_count, void *stream);
-  /// `nbytes` bytes of the host to the device, at most kMostPut and a multiple of 8, both aligned to 8; `from` is free on return.
+  /// Copies `nbytes` bytes from the host to the device, at most kMostPut and a multiple of 8. Both
+  /// addresses are aligned to 8. `from` is free on return.
   int32_t (*put)(int64_t device, void *out, const void *from, int64_t nbytes, void *stream);
   /// Adds 1 to counts[i] if bit i % 64 of updated[i / 64] is set, unless the step is skipped.
-  /// `updated` lies on the host and is free on return; at most kMostCounted counts.
+  /// `updated` is on the host and free on return; at most kMostCounted counts.
   int32_t (*count_updates)(int64_t device, const StepState *run, int64_t *counts, const uint64_t *updated, int64_t count, void *stream);
 
   /// All dtypes of arrays. Other dtypes do nothing, as on the host.
@@ -231,26 +246,29 @@ struct Table {
                          void *stream);
   /// out = values in another dtype, to nearest even.
   int32_t (*convert)(int64_t device, void *out, int64_t out_dtype, const void *values, int64_t dtype, int64_t count, void *stream);
-  /// Of f32: out = values * factor; out may equal values.
+  /// f32 only: out = values * factor; out may equal values.
   int32_t (*scale)(int64_t device, float *out, const float *values, int64_t count, float factor, void *stream);
   /// sum += values * factor, the product rounded to fp32.
   int32_t (*add)(int64_t device, void *sum, int64_t sum_dtype, const void *values, int64_t dtype, int64_t count, float factor,
                  void *stream);
   int32_t (*multiply)(int64_t device, const Product *call, void *stream);
-  /// Adds the squares of each line as kernels/reference/add_squares.cpp does, and the lines to `words`. `values` begins on a line.
+  /// Adds the squares of each line as kernels/reference/add_squares.cpp does, and the lines to
+  /// `words`. `values` begins on a line.
   int32_t (*add_squares)(int64_t device, const void *values, int64_t dtype, int64_t count, int64_t *words, void *stream);
 
   /// Each master that does not round to its value takes that value.
   int32_t (*follow)(int64_t device, float *masters, const void *values, int64_t dtype, int64_t count, void *stream);
-  /// Values as codes with a scale per line, to nearest even, from a line on: kernels/block_scaled.h. `run`, where it is not nullptr: not if
-  /// its step is skipped.
+  /// Encodes values with a scale per line, to nearest even, from a line on
+  /// (kernels/block_scaled.h). If `run` is not nullptr and its step is skipped, does nothing.
   int32_t (*encode)(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const StepState *run,
                     void *stream);
   int32_t (*decode)(int64_t device, void *out, int64_t dtype, const Elements *codes, int64_t count, void *stream);
-  /// The lines of masters that are not encoded as these codes take their values.
+  /// Reconciles each line in which masters do not encode to the codes and codes do not decode to
+  /// the masters. Codes follow masters if `masters_lead` is not 0, otherwise masters follow codes.
   int32_t (*agree)(int64_t device, float *masters, const Elements *codes, int64_t count, int32_t masters_lead, void *stream);
 
-  /// out[i] = a hash of ranges[i] (hash.cu); equal bytes have equal ones, wherever they lie. Both arrays are the device's.
+  /// out[i] = a hash of ranges[i] (hash.cu). Equal bytes have equal hashes at any address. Both
+  /// arrays are in device memory.
   int32_t (*hash)(int64_t device, const Bytes *ranges, int64_t count, uint64_t *out, void *stream);
 };
 

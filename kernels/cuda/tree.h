@@ -1,12 +1,13 @@
-/// @file The fixed tree of kernels/reduce.h over sources. They are loaded in groups of 4 before any of them is combined, so that many loads
-/// are on their way.
+/// @file The fixed tree of kernels/reduce.h over sources. Sources are loaded in groups of 4 before
+/// any of them is combined, so that many loads overlap.
 ///
-/// T(0, n), n = sum of different powers of two: its complete subtrees from left to right, the largest first, combined from right to left.
-/// Complete subtrees of 4 sources and more are put together as the digits of a binary counter.
+/// n is a sum of distinct powers of two. T(0, n) consists of one complete subtree for each of them,
+/// the largest first, combined from right to left. Complete subtrees of 4 and more sources are
+/// built like the digits of a binary counter.
 ///
-/// What sources are is told by a struct of leaves, with
-///   Loaded, Value   a source as it lies in memory, and as it is combined
-///   load(source), value_of(loaded), combine(left, right)
+/// A struct of leaves describes the sources:
+/// - Loaded, Value: a source as it is stored, and as it is combined
+/// - load(source), value_of(loaded), combine(left, right)
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -31,7 +32,7 @@ ZERO_DEVICE typename Leaves::Value subtree(const Leaves &leaves, int64_t first) 
   return complete_tree<kSources>(leaves, loaded);
 }
 
-/// What grows to the left.
+/// A value that grows to the left.
 template <class Leaves>
 struct Suffix {
   typename Leaves::Value value = {};
@@ -61,7 +62,7 @@ ZERO_DEVICE typename Leaves::Value tree_of(const Leaves &leaves, int64_t n) {
       if (carries && !is_set) digit[d] = value;
       carries = carries && is_set;
     }
-    if (carries) return value;  // of 64
+    if (carries) return value;  // 64 sources
   }
   Suffix<Leaves> suffix;
   if ((n & 1) != 0) suffix.prepend(leaves, subtree<1>(leaves, n - 1));

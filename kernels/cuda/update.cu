@@ -1,4 +1,4 @@
-/// @file The algorithms that update on devices, one row each, and what they compute with.
+/// @file Algorithms that update on devices, one row each, and their scalars.
 #include "kernels/cuda/device_update.h"
 
 #include "kernels/cuda/device_lamb.h"
@@ -20,7 +20,7 @@ int32_t launch_update(int64_t device, const Update &call, void *stream) {
 
 using UpdateFunction = int32_t (*)(int64_t device, const Update &call, void *stream);
 
-/// nullptr: a matrix algorithm.
+/// Returns nullptr for a matrix algorithm.
 template <class Algorithm>
 constexpr UpdateFunction update_function() {
   if constexpr (requires { typename Algorithm::Kernel; }) {
@@ -35,7 +35,7 @@ struct Row {
   UpdateFunction update;
 };
 
-/// Numbers of algorithms are those of their rows.
+/// The number of an algorithm is that of its row.
 template <class... Algorithms>
 struct List {
   static constexpr Row kRows[sizeof...(Algorithms)] = {{Algorithms::kName, update_function<Algorithms>()}...};
@@ -60,7 +60,7 @@ struct List {
 using Algorithms = List<ZERO_UPDATE_KERNELS(ZERO_LISTED) reference::AdamW, reference::Lamb, reference::Muon>;
 #undef ZERO_LISTED
 
-/// `update`: its number, from 1.
+/// `update` is the number of the update, from 1.
 ZERO_DEVICE void write_scalars(const StepState &known, const Recipe &recipe, int64_t update, Scalars &scalars) {
   HyperParameters hyper = recipe.hyper;
   hyper.step = update;

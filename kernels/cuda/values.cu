@@ -1,5 +1,5 @@
-/// @file Element-wise operations over whole ranges: checks, copies, conversions, products, sums of two, and masters that follow values.
-/// Each element is read and written once.
+/// @file Element-wise operations over whole ranges: checks, copies, conversions, products, sums of
+/// two, and masters that follow values. Each element is read and written once.
 #include "kernels/cuda/entries.h"
 #include "kernels/cuda/over_quads.h"
 

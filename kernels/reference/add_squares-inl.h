@@ -1,4 +1,4 @@
-/// @file The sum of the squares of one line: which lane takes an element, and in which order lanes are added.
+/// @file Squares by line: the lane of each element, and the order in which lanes are added.
 #pragma once
 
 #include "kernels/reference/element.h"

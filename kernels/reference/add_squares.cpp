@@ -1,6 +1,6 @@
-/// @file Squares of each line in fp64, plain: element i goes to lane i % 8 (the square of an fp32 value is exact in fp64), lanes are added
-/// as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). A short last line is a line with zeros at its end. An element must be
-/// read.
+/// @file Squares by line, plain: each line is summed in fp64. Element i is added to lane i % 8; its
+/// square is exact in fp64. Lanes are added as ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). A short
+/// last line is padded with zeros. Each element is read once.
 #include "kernels/reference/add_squares-inl.h"
 #include "kernels/reference/float_bits.h"
 #include "kernels/target.h"

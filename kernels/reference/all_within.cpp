@@ -1,5 +1,5 @@
-/// @file Looks for NaN and for magnitudes above a limit, plain; also while it copies. An element must be read, and written where it is
-/// copied.
+/// @file Range check, plain: looks for NaN and for magnitudes above a limit, also while it copies.
+/// Each element is read once, and written once if it is copied.
 #include "kernels/reference/elementwise-inl.h"
 #include "kernels/target.h"
 

@@ -1,5 +1,5 @@
-/// @file Moving average, plain: average = fma(weight, values - average, average); NaN is stored as the one NaN 0x7fc00000. 12 bytes per
-/// element must move.
+/// @file Moving average, plain: average = fma(weight, values - average, average); NaN is stored as
+/// the one NaN 0x7fc00000. 12 bytes per element must move.
 #include "kernels/reference/elementwise-inl.h"
 #include "kernels/target.h"
 

@@ -10,10 +10,10 @@ namespace zero::kernels::reference {
 
 inline constexpr int kCut = 20;  ///< mantissa bits of fp32 that the formats do not have
 
-/// What an element adds to the absmax of its line.
+/// The contribution of an element to the absmax of its line.
 ZERO_ELEMENT float finite_magnitude(float value) { return std::isfinite(value) ? std::fabs(value) : 0; }
 
-/// Of a line.
+/// The scale of a line.
 ZERO_ELEMENT float scale_of(float absmax, const Format8 &format) { return absmax == 0 ? 0 : std::max(absmax / format.largest, 0x1p-126F); }
 ZERO_ELEMENT float inverse_of(float scale) { return scale == 0 ? 0 : 1 / scale; }
 
@@ -26,7 +26,7 @@ ZERO_ELEMENT uint32_t round8(float value, const Format8 &format, const uint32_t 
     return ((bits + added) >> kCut) - ((127 - format.bias) << 3);
   }
   if (random == nullptr) {
-    // The unit of the sum is that of the code, so the addition rounds as wanted.
+    // The unit of the sum is that of the code, so the addition rounds correctly.
     const uint32_t shift = (127 + 23 - format.bias - 2) << 23;
     return std::bit_cast<uint32_t>(value + std::bit_cast<float>(shift)) - shift;
   }
@@ -43,7 +43,7 @@ ZERO_ELEMENT uint8_t encoded(float value, float inverse, const Format8 &format, 
   return static_cast<uint8_t>(value > 0 ? std::max(code, 1U) : code);
 }
 
-/// Without its scale.
+/// The value of a code without its scale.
 ZERO_ELEMENT float code_value(uint8_t code, const Format8 &format) {
   const uint32_t magnitude = format.has_sign ? code & 0x7f : code;
   if (magnitude == format.nan) return std::bit_cast<float>(kCanonicalNan32);

@@ -1,4 +1,5 @@
-/// @file Slots of 8-bit floats, plain: block_scaled.h states format and rounding. 5 bytes per element must move, with random numbers 9.
+/// @file Block-scaled floats, plain: block_scaled.h states format and rounding. 5 bytes per element
+/// must move, 9 with random numbers.
 #include "kernels/reference/block_scaled-inl.h"
 #include "kernels/target.h"
 

@@ -1,4 +1,5 @@
-/// @file Limits values to [-limit, limit], plain; NaN is stored as the one NaN 0x7fc00000. 8 bytes per element must move.
+/// @file Limits values to [-limit, limit], plain; NaN is stored as the one NaN 0x7fc00000. 8 bytes
+/// per element must move.
 #include "kernels/reference/elementwise-inl.h"
 #include "kernels/target.h"
 

@@ -1,5 +1,5 @@
-/// @file values = fma(weight, addend, values * factor) in fp32, plain; NaN is stored as the one NaN 0x7fc00000. 12 bytes per element must
-/// move.
+/// @file values = fma(weight, addend, values * factor) in fp32, plain; NaN is stored as the one NaN
+/// 0x7fc00000. 12 bytes per element must move.
 #include "kernels/reference/elementwise-inl.h"
 #include "kernels/target.h"
 

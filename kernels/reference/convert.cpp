@@ -1,4 +1,5 @@
-/// @file fp32 from and to 16-bit floats, plain: to nearest even, any NaN becomes the one NaN of the format. 6 bytes per element must move.
+/// @file Conversions, plain: fp32 from and to 16-bit floats, rounded to nearest even, any NaN to
+/// the one NaN of the format. 6 bytes per element must move.
 #include "kernels/reference/float_bits.h"
 #include "kernels/target.h"
 

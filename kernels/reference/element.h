@@ -1,6 +1,7 @@
-/// @file How functions on single elements are marked that the plain kernels of the host and those of CUDA devices share, so that both
-/// compute the same bits. Only files of reference/ and cuda/ and kernels of one build include headers that use it: SIMD objects may not
-/// emit functions that others could be given.
+/// @file ZERO_ELEMENT marks functions on single elements that the plain kernels of the host and
+/// those of CUDA devices share, so that both compute the same bits. Headers that use it are
+/// included only in reference/, in cuda/ and in kernels that are compiled once. SIMD objects must
+/// not emit functions that the linker could give to others.
 #pragma once
 
 #ifdef __CUDACC__

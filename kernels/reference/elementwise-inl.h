@@ -22,13 +22,13 @@ ZERO_ELEMENT float combined(float value, float factor, float addend, float weigh
   return canonical(std::fma(weight, addend, value * factor));
 }
 
-/// From the end that is nearer.
+/// Interpolates from the nearer end.
 ZERO_ELEMENT float interpolated(float from, float to, float weight) {
   const bool near_from = weight < 0.5F;
   return canonical(std::fma(near_from ? weight : weight - 1.0F, to - from, near_from ? from : to));
 }
 
-/// Neither NaN nor of a magnitude above the limit.
+/// True if the value is not NaN and its magnitude is not above the limit.
 ZERO_ELEMENT bool is_within(float value, float limit) { return std::fabs(value) <= limit; }
 
 }  // namespace zero::kernels::reference

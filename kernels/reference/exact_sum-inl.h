@@ -1,4 +1,5 @@
-/// @file How a double enters the accumulator of exact_sum.h, and how it leaves as one.
+/// @file Exact sum: how a double is added to the accumulator of exact_sum.h, and how the
+/// accumulator is rounded to a double.
 #pragma once
 
 #include "kernels/exact_sum.h"
@@ -10,7 +11,8 @@
 
 namespace zero::kernels::reference {
 
-/// A finite double that is not negative is sum digit[i] * 2^(32 * (limb + i) - 1074), its digits below 2^32.
+/// A finite double that is not negative is sum digit[i] * 2^(32 * (limb + i) - 1074), its digits
+/// below 2^32.
 struct Digits {
   int limb;
   uint32_t digit[3];
@@ -49,7 +51,8 @@ ZERO_ELEMENT void propagate(int64_t *limbs) {
   }
 }
 
-/// 64 bits of the accumulator from bit `position` upwards; bits below bit 0 are zero. Limbs must be normalised.
+/// 64 bits of the accumulator from bit `position` upwards; bits below bit 0 are zero. Limbs must be
+/// normalised.
 ZERO_ELEMENT uint64_t window(const int64_t *limbs, int position) {
   uint64_t bits = 0;
   for (int bit = 0; bit < 64; ++bit) {
@@ -69,7 +72,7 @@ ZERO_ELEMENT bool any_below(const int64_t *limbs, int position) {
   return (limbs[whole] & ((int64_t{1} << (position % kDigitBits)) - 1)) != 0;
 }
 
-/// The highest bit that is set; -1: none.
+/// The highest bit that is set, or -1 if there is none.
 ZERO_ELEMENT int highest_bit(const int64_t *limbs) {
   for (int top = ExactSum::kLimbs - 1; top >= 0; --top) {
     if (limbs[top] == 0) continue;
@@ -80,7 +83,8 @@ ZERO_ELEMENT int highest_bit(const int64_t *limbs) {
   return -1;
 }
 
-/// What exported limbs, or sums of them, stand for, rounded to the nearest double, ties to even. Normalises them.
+/// Returns the value of exported limbs, or of sums of them, rounded to the nearest double, ties to
+/// even. Normalises the limbs.
 ZERO_ELEMENT double total_of(int64_t *limbs) {
   if (limbs[ExactSum::kLimbs] > 0) return std::bit_cast<double>(uint64_t{0x7ff8} << 48);
   if (limbs[ExactSum::kLimbs + 1] > 0) return std::bit_cast<double>(uint64_t{0x7ff0} << 48);

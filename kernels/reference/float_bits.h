@@ -1,4 +1,5 @@
-/// @file Bits of the float formats in plain integer code: the one NaN that results carry, and conversions rounded to nearest even.
+/// @file Float formats in integer code: the one NaN that results carry, and conversions rounded to
+/// nearest even.
 #pragma once
 
 #include "core/dtype.h"
@@ -17,7 +18,7 @@ inline constexpr uint64_t kCanonicalNan64 = 0x7ff8000000000000;
 ZERO_ELEMENT float canonical(float value) { return std::isnan(value) ? std::bit_cast<float>(kCanonicalNan32) : value; }
 ZERO_ELEMENT double canonical(double value) { return std::isnan(value) ? std::bit_cast<double>(kCanonicalNan64) : value; }
 
-/// fp32 of a factor that is finite where the caller's formula is: beyond fp32 it is the largest value.
+/// Converts to fp32. A value beyond the range becomes the largest fp32.
 ZERO_ELEMENT float saturated(double value) {
   constexpr double kMost = std::numeric_limits<float>::max();
   return static_cast<float>(value > kMost ? kMost : value);
@@ -52,19 +53,19 @@ ZERO_ELEMENT uint16_t to_f16(float value) {
     const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
     return static_cast<uint16_t>(sign | ((rounded >> 13) - (112 << 10)));
   }
-  // Subnormal: the unit of the sum below is 2^-24, so the addition rounds as wanted.
+  // Subnormal: the unit of the sum below is 2^-24, so the addition rounds correctly.
   const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
 }
 
-/// Of f32, f16 or bf16, in fp32. NaN may have any form.
+/// Element `index` of f32, f16 or bf16 values, in fp32. NaN may have any form.
 ZERO_ELEMENT float element(const void *values, DType dtype, int64_t index) {
   if (dtype == DType::f32) return static_cast<const float *>(values)[index];
   const uint16_t bits = static_cast<const uint16_t *>(values)[index];
   return dtype == DType::f16 ? from_f16(bits) : from_bf16(bits);
 }
 
-/// Cut after `random`, of 16 bits, has been added to what will be cut.
+/// Adds `random`, of 16 bits, to the bits that are cut, then truncates.
 ZERO_ELEMENT uint16_t to_bf16_stochastic(float value, uint32_t random) {
   if (!std::isfinite(value)) return to_bf16(value);
   return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + random) >> 16);

@@ -1,5 +1,5 @@
-/// @file from + weight * (to - from) in fp32, plain, as torch's lerp: from the end that is nearer. NaN is stored as the one NaN 0x7fc00000.
-/// 12 bytes per element must move.
+/// @file Interpolation, plain: from + weight * (to - from) in fp32, computed from the nearer end as
+/// torch's lerp does. NaN is stored as the one NaN 0x7fc00000. 12 bytes per element must move.
 #include "kernels/reference/elementwise-inl.h"
 #include "kernels/target.h"
 

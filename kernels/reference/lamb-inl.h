@@ -47,7 +47,7 @@ struct LambParam {
   }
 };
 
-/// What all passes compute with.
+/// The constants of all passes.
 struct Lamb {
   static constexpr const char *kName = "lamb";
   using Kernel = LambParam;
@@ -62,7 +62,7 @@ struct Lamb {
   }
 };
 
-/// From the sums of squares of a tensor's parameter and direction.
+/// Computed from the sums of squares of a tensor's parameter and direction.
 ZERO_ELEMENT double trust_ratio(double param, double direction) {
   const double param_norm = std::sqrt(param);
   const double direction_norm = std::sqrt(direction);

@@ -1,5 +1,5 @@
-/// @file Product of fp32 matrices, plain: every element is a chain of fma over ascending k; NaN is stored as the one NaN 0x7fc00000.
-/// 2 * rows * inner * columns operations.
+/// @file Matrix product in fp32, plain: every element is a chain of fma over ascending k. NaN is
+/// stored as the one NaN 0x7fc00000. 2 * rows * inner * columns operations.
 #include "kernels/reference/float_bits.h"
 #include "kernels/target.h"
 

@@ -8,7 +8,7 @@
 
 namespace zero::kernels::reference {
 
-/// What all passes compute with.
+/// The constants of all passes.
 struct MuonConstants {
   float momentum;
   float gradient_weight;  ///< 1 - momentum
@@ -39,7 +39,7 @@ struct MuonParam {
   static constexpr int kStates = 0;
   ZERO_ELEMENT static bool uses_states(const Constants &) { return false; }
 
-  /// `adjustment` is that of the tensor.
+  /// `adjustment` is the tensor's rate_adjustment().
   ZERO_ELEMENT static Constants constants(const MuonConstants &given, double adjustment) {
     return {given.decay_factor, static_cast<float>(-(given.lr * adjustment))};
   }
@@ -52,7 +52,7 @@ struct MuonParam {
 struct Muon {
   static constexpr const char *kName = "muon";
   using Constants = MuonConstants;
-  // Of the quintic iteration.
+  // The coefficients of the quintic iteration.
   static constexpr float kA = 3.4445F;
   static constexpr float kB = -4.7750F;
   static constexpr float kC = 2.0315F;
@@ -68,13 +68,13 @@ struct Muon {
     };
   }
 
-  /// What directions are multiplied by, from the sum of their squares; zeros stay zeros.
+  /// The factor of directions, from the sum of their squares; zeros stay zeros.
   ZERO_ELEMENT static float normalising_factor(double squares, double epsilon) {
     const double norm = std::sqrt(squares);
     return norm == 0 ? 1.0F : saturated(1 / (norm > epsilon ? norm : epsilon));
   }
 
-  /// Of the rate, for a matrix of rows x columns.
+  /// The factor of the rate for a matrix of rows x columns.
   ZERO_ELEMENT static double rate_adjustment(int64_t rows, int64_t columns) {
     return rows > columns ? std::sqrt(static_cast<double>(rows) / static_cast<double>(columns)) : 1;
   }

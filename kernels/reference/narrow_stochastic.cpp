@@ -1,4 +1,5 @@
-/// @file fp32 to 16-bit floats with stochastic rounding, plain: random.h states the rule. 10 bytes per element must move, 8 to bf16.
+/// @file fp32 to 16-bit floats with stochastic rounding, plain: random.h states the rule. 10 bytes
+/// per element must move, 8 to bf16.
 #include "kernels/reference/float_bits.h"
 #include "kernels/reference/random_words-inl.h"
 #include "kernels/target.h"

@@ -1,6 +1,8 @@
-/// @file Powers with whole exponents, the same bits on the host and on devices, whose own functions differ. By squaring (Knuth, "The Art
-/// of Computer Programming", volume 2, section 4.6.3) in pairs of doubles whose products are exact to about 100 bits (Dekker, "A
-/// floating-point technique for extending the available precision", 1971), so that rounding to a double is all that is lost.
+/// @file Powers with whole exponents: the same bits on the host and on devices, whose own functions
+/// differ. Computed by squaring (Knuth, "The Art of Computer Programming", volume 2, section 4.6.3)
+/// in pairs of doubles. Products of pairs are exact to about 100 bits (Dekker, "A floating-point
+/// technique for extending the available precision", 1971), so only the final rounding to a double
+/// loses bits.
 #pragma once
 
 #include "kernels/reference/element.h"

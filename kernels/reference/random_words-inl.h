@@ -1,4 +1,4 @@
-/// @file Random numbers of elements: random.h says which.
+/// @file Random numbers of elements: random.h defines them.
 #pragma once
 
 #include "kernels/random.h"
@@ -10,7 +10,8 @@ struct Words {
   uint32_t word[4];
 };
 
-/// Philox4x32-10 (Salmon et al., 2011, section 5.1). Random123 has it too, but its header brings C++ streams into what includes it.
+/// Philox4x32-10 (Salmon et al., 2011, section 5.1). Random123 has it too, but its header includes
+/// C++ streams.
 ZERO_ELEMENT Words philox(Words x, uint32_t key0, uint32_t key1) {
   constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
   constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
@@ -25,17 +26,18 @@ ZERO_ELEMENT Words philox(Words x, uint32_t key0, uint32_t key1) {
   return x;
 }
 
-/// Of the elements at [first, first + 4), `first` a multiple of 4.
+/// The random numbers of the elements at [first, first + 4). `first` is a multiple of 4.
 ZERO_ELEMENT Words random_words_at(uint64_t first, const RandomKey &key) {
   const uint64_t place = first / 4;
   const Words counter = {{static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32), counter_word2(key), counter_word3(key)}};
   return philox(counter, static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32));
 }
 
-/// The 16 bits that element `index` of a slot of bf16 has of those numbers.
+/// The 16 bits for element `index` of a bf16 slot.
 ZERO_ELEMENT uint32_t random_half(const uint32_t *words, int64_t index) { return (words[index / 2] >> (index % 2 * 16)) & 0xffff; }
 
-/// Those of the elements at [first, first + 4), `first` a multiple of 4.
+/// The 16 bits each for the elements of a bf16 slot at [first, first + 4). `first` is a multiple of
+/// 4.
 ZERO_ELEMENT Words random_halves_at(uint64_t first, const RandomKey &key) {
   const Words words = random_words_at(first / 8 * 4, key);
   const bool behind = first % 8 != 0;

@@ -1,4 +1,4 @@
-/// @file Random numbers of elements, plain: random.h says which. 4 bytes per element must move.
+/// @file Random numbers of elements, plain: random.h defines them. 4 bytes per element must move.
 #include "kernels/reference/random_words-inl.h"
 #include "kernels/target.h"
 

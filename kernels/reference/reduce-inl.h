@@ -1,4 +1,4 @@
-/// @file One element of a reduction: the formats of elements, what two values combine to, and what is divided. reduce.h states the formula.
+/// @file Reduction, one element: formats, combination and division. reduce.h states the formula.
 #pragma once
 
 #include "core/dtype.h"
@@ -38,7 +38,8 @@ struct Bf16 {
   ZERO_ELEMENT static Element store(Value value) { return to_bf16(canonical(value)); }
 };
 
-/// `Wide` is 64 bits for avg; otherwise the element's own width, because wrapped arithmetic has the same low bits in any width.
+/// `Wide` is 64 bits for avg; otherwise the element's own width, because wrapped arithmetic has the
+/// same low bits in any width.
 template <std::integral Stored, std::integral Wide = Stored>
 struct Integer {
   using Element = Stored;
@@ -73,14 +74,14 @@ ZERO_ELEMENT Value combine(ReduceOp op, Value a, Value b) {
   return static_cast<Value>(uint64_t{static_cast<Unsigned>(a)} + static_cast<Unsigned>(b));
 }
 
-/// Whether what all sources combine to is divided.
+/// True if the combined value is divided.
 template <class Value>
 ZERO_ELEMENT bool divides(ReduceOp op, double divisor) {
   const bool is_sum = op == ReduceOp::avg || (op == ReduceOp::sum && std::is_floating_point_v<Value>);
   return is_sum && divisor != 1;
 }
 
-/// Of an element as it is stored.
+/// True if a stored element is finite.
 template <class Format>
 ZERO_ELEMENT bool is_finite(typename Format::Element element) {
   if constexpr (std::is_floating_point_v<typename Format::Value>) return std::isfinite(Format::load(element));

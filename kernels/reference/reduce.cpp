@@ -41,7 +41,7 @@ template <ReduceOp op, typename Element>
 void reduce_integers(const Reduction &reduction, int64_t begin, int64_t end) {
   using Format = Integer<Element, std::conditional_t<op == ReduceOp::avg, int64_t, Element>>;
   using Wide = typename Format::Value;
-  constexpr int64_t kBlock = 1024;  // stays in the first-level cache; all sources are read before a block is written
+  constexpr int64_t kBlock = 1024;  // fits the L1 cache; sources are read before a block is written
   const bool is_divided = divides<Wide>(op, reduction.divisor);
   const auto divisor = is_divided ? static_cast<Wide>(reduction.divisor) : Wide{1};
   auto *out = static_cast<Element *>(reduction.out);

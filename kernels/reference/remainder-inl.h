@@ -1,10 +1,14 @@
 /// @file One fp32 element kept as a bf16 and the 16 bits that it lacks.
 ///
-///   M = the bits of the fp32 value (NaN in its one form), upper = (M + 2^15) >> 16, lower = M mod 2^16, all modulo 2^32
+/// @verbatim
+///   M = the bits of the fp32 value (NaN in its one form), all modulo 2^32
+///   upper = (M + 2^15) >> 16, lower = M mod 2^16
 ///   back: M = upper * 2^16 + lower as a signed number
+/// @endverbatim
 ///
-/// Every M comes back: M - upper * 2^16 lies in [-2^15, 2^15) and lower is that number modulo 2^16. `upper` is the value rounded to the
-/// nearest bf16, ties away from zero: with ties to even both neighbours of a tie could have the same upper and lower half.
+/// Every M is restored: M - upper * 2^16 is in [-2^15, 2^15), and lower is that number modulo 2^16.
+/// `upper` is the value rounded to the nearest bf16, ties away from zero. With ties to even, both
+/// neighbours of a tie could have the same upper and lower half.
 #pragma once
 
 #include "kernels/reference/float_bits.h"

@@ -1,4 +1,5 @@
-/// @file fp32 kept as a bf16 and the 16 bits that it lacks, plain: remainder-inl.h states the rule. 8 bytes per element must move.
+/// @file Remainders, plain: fp32 kept as a bf16 and the 16 bits that it lacks. remainder-inl.h
+/// states the rule. 8 bytes per element must move.
 #include "kernels/reference/remainder-inl.h"
 #include "kernels/target.h"
 

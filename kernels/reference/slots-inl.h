@@ -1,5 +1,6 @@
-/// @file The loop of all algorithms over slots. An algorithm is a struct (adam-inl.h is one) with its constants, the number of its
-/// states and the function of one element. Of files that are compiled once only.
+/// @file Slots, plain: the loop of all algorithms over slots. An algorithm is a struct, such as
+/// Adam in adam-inl.h, with its constants, the number of its states and the function of one
+/// element. Only for files that are compiled once.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -21,7 +22,8 @@ T constants_in(const Constants &constants) {
   return result;
 }
 
-/// Where gradients, parameters and states come from, and new ones go to. Format (reduce-inl.h): of the gradient.
+/// Loads gradients, parameters and states, and stores the new values. Format (reduce-inl.h) is the
+/// gradient's.
 template <class Format>
 struct Ends {
   using Element = typename Format::Element;
@@ -34,13 +36,13 @@ struct Ends {
     return sum(i, lo, mid) + sum(i, mid, hi);
   }
 
-  /// As it is stored, or as a reduction would leave it there.
+  /// The gradient as stored, or the sum with the bits that a reduction would store.
   Element stored_gradient(int64_t i) const {
     if (slots.source_count == 0) return static_cast<const Element *>(slots.grad)[i];
     return Format::store(sum(i, 0, slots.source_count) / static_cast<float>(slots.divisor));
   }
 
-  /// As the algorithm sees it.
+  /// Returns the scaled gradient.
   float gradient(int64_t i) const { return Format::load(stored_gradient(i)) * slots.grad_factor; }
 
   float param(int64_t i) const {
@@ -101,7 +103,7 @@ struct Ends {
   }
 };
 
-/// work(ends of the slots).
+/// Calls work(ends) for the ends of the slots.
 template <class Work>
 void with_ends(const Slots &slots, const Work &work) {
   switch (slots.grad_dtype) {
@@ -116,7 +118,8 @@ void with_ends(const Slots &slots, const Work &work) {
 
 template <class Algorithm>
 void update_elements(const Slots &slots, const typename Algorithm::Constants &constants) {
-  // Those that are not fp32 are stored anew in any case, as what passes through blocks: with NaN in its one form.
+  // bf16 states are stored anew in any case, as slots that pass through blocks: NaN gets its one
+  // form.
   const bool has_states = Algorithm::uses_states(constants) || slots.half_state[0] != nullptr;
   with_ends(slots, [&](const auto &ends) {
     for (int64_t i = 0; i < slots.count; ++i) {

@@ -34,7 +34,7 @@ ZERO_ELEMENT void decide(const DecisionRules &rules, bool nonfinite, double squa
   const bool found = nonfinite || (rules.has_norm != 0 && !std::isfinite(squares));
   run.skips = rules.skips_nonfinite != 0 && found ? 1 : 0;
   run.skipped_count += run.skips;
-  // Devices have NaN of other bits.
+  // NaN has other bits on devices.
   run.grad_norm = rules.has_norm != 0 ? canonical(std::sqrt(squares) / scale) : 0;
   double factor = 1;
   if (rules.clip_norm > 0) factor = rules.clip_norm / (run.grad_norm + kClipEpsilon);

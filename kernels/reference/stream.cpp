@@ -1,4 +1,4 @@
-/// @file Copies, plain. 2 bytes per byte must move, and as a rule one more.
+/// @file Copies, plain. 2 bytes per byte must move, and usually 3 do.
 #include "kernels/target.h"
 
 #include <cstring>
