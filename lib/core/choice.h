@@ -1,4 +1,4 @@
-/// @file Choice: the values that something may have, with their names, for checks and their texts.
+/// @file Choice: the values that a setting may have, with their names, for checks and error texts.
 #pragma once
 
 #include "core/status.h"
@@ -12,7 +12,7 @@
 
 namespace zero {
 
-/// A value, and what it is called in the public headers.
+/// A value and its name in the public headers.
 struct Choice {
   int64_t value;
   const char *name;
@@ -23,10 +23,10 @@ inline constexpr Choice kDtypes[] = {{ZERO_DTYPE_F32, "ZERO_DTYPE_F32"},        
                                      {ZERO_DTYPE_I32, "ZERO_DTYPE_I32"},         {ZERO_DTYPE_I64, "ZERO_DTYPE_I64"},
                                      {ZERO_DTYPE_U8, "ZERO_DTYPE_U8"},           {ZERO_DTYPE_U16, "ZERO_DTYPE_U16"},
                                      {ZERO_DTYPE_F8_E4M3, "ZERO_DTYPE_F8_E4M3"}, {ZERO_DTYPE_F8_UE5M3, "ZERO_DTYPE_F8_UE5M3"}};
-/// Those that are not of slots alone: collectives and buffers take them.
+/// The dtypes of collectives and buffers, without those for slots alone.
 inline constexpr std::span<const Choice> kArrayDtypes{kDtypes, 7};
 
-/// nullptr: it is none of them.
+/// Returns nullptr if the value is not among the choices.
 inline const Choice *find_choice(std::span<const Choice> choices, int64_t value) {
   for (const Choice &choice : choices) {
     if (choice.value == value) return &choice;
@@ -44,14 +44,14 @@ inline std::string choices_text(std::span<const Choice> choices) {
   return text;
 }
 
-/// ZERO_OK when the value is one of them.
+/// Returns ZERO_OK if the value is among the choices.
 inline Status check_choice(std::span<const Choice> choices, int64_t value, const char *name) {
   ZERO_CHECK(find_choice(choices, value) != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be %s", name, lld(value),
              choices_text(choices).c_str());
   return {};
 }
 
-/// ZERO_OK when `index` is the number of one of `count` things, which begin with 0. `things` is their plural.
+/// Returns ZERO_OK if `index` is in [0, count). `things` is the plural noun of the numbered things.
 inline Status check_index(int64_t index, int64_t count, const char *name, const char *things) {
   ZERO_CHECK(count > 0, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but there are no %s", name, lld(index), things);
   ZERO_CHECK(index >= 0 && index < count, ZERO_E_INVALID_ARGUMENT, "%s is %lld, but must be in 0 .. %lld, as %s are numbered", name,

@@ -17,7 +17,7 @@ class Deadline {
  public:
   static Deadline after_ms(int64_t milliseconds) { return Deadline(now_ns() + milliseconds * 1'000'000); }
   bool passed() const { return now_ns() >= at_ns_; }
-  /// At least 1: what is given it looks once.
+  /// At least 1, so that a wait with this timeout looks once.
   int64_t left_ms() const { return std::max<int64_t>(1, (at_ns_ - now_ns()) / 1'000'000); }
 
  private:

@@ -1,5 +1,5 @@
-/// @file Config values: the table of keys (type, bounds, default) and a set of values. Policy of each key lies with the object that reads
-/// it.
+/// @file Config values: the table of keys (type, bounds, default) and a set of values. Each object
+/// that reads a key decides its policy.
 #pragma once
 
 #include "core/choice.h"
@@ -23,18 +23,19 @@ struct KeyInfo {
   const char *name;  ///< as in the public header
   int64_t min_i64, max_i64, default_i64;
   double min_f64, max_f64, default_f64;
-  std::span<const Choice> choices;  ///< i64 keys: the only values, in rising order; empty: all within the bounds
+  /// For i64 keys: the only values, in rising order. Empty: all values within the bounds.
+  std::span<const Choice> choices;
 };
 
 /// nullptr for an unknown key.
 const KeyInfo *find_key(int32_t key);
 std::span<const KeyInfo> all_keys();
 
-/// ZERO_OK when the value may be given to an f64 key.
+/// Returns ZERO_OK if an f64 key accepts the value.
 Status check_f64(int32_t key, double value);
-/// ZERO_OK when the value may be given to an i64 key.
+/// Returns ZERO_OK if an i64 key accepts the value.
 Status check_i64(int32_t key, int64_t value);
-/// The name of a value that a key with choices takes.
+/// Returns the name of a value of a key with choices.
 const char *choice_name(int32_t key, int64_t value);
 /// "ZERO_KEY_STAGE = 2"
 std::string setting_text(int32_t key, const std::string &value);

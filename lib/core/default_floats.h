@@ -1,4 +1,5 @@
-/// @file DefaultFloats: the floating-point environment that numbers are computed in. Knows nothing of which numbers.
+/// @file DefaultFloats: the floating-point environment of computations. Knows nothing of their
+/// numbers.
 #pragma once
 
 #include <cfenv>
@@ -8,14 +9,15 @@
 
 namespace zero {
 
-/// The default environment while it lives: a caller's rounding mode or flushing of subnormals must not change bits. Of the thread that
-/// made it, so it must not outlive a task's wait. Compilers do not know that arithmetic depends on it: what is computed meanwhile must
-/// come from memory or from a call, and go there.
+/// Sets the default environment of the calling thread during its lifetime, so that a caller's
+/// rounding mode or flushing of subnormals cannot change bits. It must not outlive a task's wait.
+/// Compilers do not know that arithmetic depends on the environment. A computation must therefore
+/// read its inputs from memory or a call, and write its results there.
 class DefaultFloats {
  public:
   DefaultFloats(const DefaultFloats &) = delete;
 #if defined(__SSE2__)
-  // Nothing computes on the x87 unit, whose state takes long to save and set.
+  // The library does not use the x87 unit, whose state takes long to save and set.
   DefaultFloats() {
     _mm_setcsr(_MM_MASK_MASK);
     keep_apart();

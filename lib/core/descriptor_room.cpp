@@ -1,4 +1,4 @@
-/// @file Counting free descriptors by asking for the flags of each number, which needs no descriptor.
+/// @file Counts free descriptors by asking for the flags of each number, which needs no descriptor.
 #include "core/descriptor_room.h"
 
 #include <fcntl.h>
@@ -10,19 +10,20 @@
 namespace zero {
 namespace {
 
-/// Numbers of descriptors end below it.
+/// Returns the number that all descriptors are below.
 int64_t limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > static_cast<rlim_t>(INT32_MAX)) return INT32_MAX;
   return static_cast<int64_t>(limit.rlim_cur);
 }
 
-/// A system that refuses to answer has room: whoever needs a descriptor finds out.
+/// If the system refuses to answer, the descriptor counts as free: a later open reports the
+/// failure.
 bool is_free(int64_t fd) { return ::fcntl(static_cast<int>(fd), F_GETFD) < 0; }
 
 }  // namespace
 
-/// From the highest on, because programs use the lowest.
+/// Counts from the highest number down, because programs use the lowest.
 int64_t free_descriptors(int64_t enough) {
   int64_t count = 0;
   for (int64_t fd = limit() - 1; fd >= 0 && count < enough; --fd) count += is_free(fd) ? 1 : 0;

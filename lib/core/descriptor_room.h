@@ -1,5 +1,5 @@
-/// @file Room for file descriptors: how many more this process may open, and how texts name the limit. Knows nothing of who needs them;
-/// never changes the limit.
+/// @file Descriptor room: how many more file descriptors this process may open, and a text that
+/// names the limit. Knows nothing of their use; never changes the limit.
 #pragma once
 
 #include "core/status.h"
@@ -9,16 +9,17 @@
 
 namespace zero {
 
-/// How many more file descriptors this process may open, counted as far as `enough`.
+/// Returns how many more file descriptors this process may open; stops counting at `enough`.
 int64_t free_descriptors(int64_t enough);
 
-/// ZERO_OK where this process may open `needed` more of them; otherwise ZERO_E_SYSTEM with a text that begins with `what`.
+/// Returns ZERO_OK if this process may open `needed` more, otherwise ZERO_E_SYSTEM with a text that
+/// begins with `what`.
 Status check_descriptors(int64_t needed, const char *what);
 
 /// "RLIMIT_NOFILE is 1024; raise it with ulimit -n"
 std::string descriptor_limit_text();
 
-/// What strerror says; of a limit on descriptors also which it is.
+/// Returns the text of strerror. If a limit on descriptors was reached, it includes the limit.
 std::string system_error_text(int error);
 
 }  // namespace zero

@@ -18,16 +18,17 @@
 namespace zero {
 namespace {
 
-/// Loops of this process that wait by more than spins.
+/// Loops of this process that wait and have finished spinning.
 constinit std::atomic<int64_t> waiting_loops = 0;
 
 timespec to_timespec(int64_t nanoseconds) { return {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000}; }
 
-/// Whether a call that waits did what it is for; otherwise the kernel or a sandbox refuses it, and does so at once every time.
+/// True if a futex call has waited as intended. Otherwise the kernel or a sandbox refuses it,
+/// immediately and every time.
 bool has_waited(long result) { return result >= 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT; }
 
 #if defined(SYS_futex_waitv)
-/// False where the kernel (before Linux 5.16) or a sandbox has no such call.
+/// Returns false if the kernel (before Linux 5.16) or a sandbox has no such call.
 bool wait_for_any(std::span<futex_waitv> words, int64_t max_ns) {
   timespec end{};
   ::clock_gettime(CLOCK_MONOTONIC, &end);
@@ -36,7 +37,7 @@ bool wait_for_any(std::span<futex_waitv> words, int64_t max_ns) {
 }
 #endif
 
-/// Looks now and then: for where nobody can be woken.
+/// Polls at intervals, for systems on which a thread cannot be woken.
 void nap(const Doorbell &bell, uint32_t seen, int64_t max_ns) {
   constexpr int64_t kNapNs = 1'000'000;
   const timespec time = to_timespec(std::min(kNapNs, max_ns));
@@ -58,7 +59,8 @@ void relax() {
 
 void Doorbell::ring() {
   sequence_.fetch_add(1, std::memory_order_seq_cst);
-  // Sequentially consistent with the sleeper's increment: either the sleeper sees the new sequence, or it is seen here.
+  // Sequentially consistent with the sleeper's increment: either the sleeper sees the new sequence,
+  // or the sleeper is seen here.
   if (sleepers_.load(std::memory_order_seq_cst) != 0) {
     ::syscall(SYS_futex, reinterpret_cast<uint32_t *>(&sequence_), FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
   }
@@ -95,14 +97,16 @@ void Backoff::leave() {
 }
 
 void Backoff::pause(std::span<const Listening> listenings) {
-  // A few spins meet a peer that is nearly there. Then yields: they cost little where nobody else wants the core, and where ranks outnumber
-  // cores they hand it to one that is waited for.
+  // A few spins suffice if the peer is nearly there. Yields come next: they cost little if no other
+  // thread wants the core. If ranks outnumber cores, a yield hands the core to a rank that is
+  // waited for.
   static const int64_t cores = online_cores();
   static const int32_t spins = cores > 1 ? 3 : 0;
   constexpr int32_t kYields = 400;
   constexpr int64_t kFirstSleepNs = 50'000;
   constexpr int64_t kLongestSleepNs = 1'000'000;
-  // With fewer than 2 * kCrowd waiting loops per core, pauses are as always; from there on sleeps grow with the number of loops.
+  // Below 2 * kCrowd waiting loops per core, pauses are unchanged. From there on sleeps grow with
+  // the number of loops.
   constexpr int64_t kCrowd = 4;
   constexpr int64_t kMostCrowds = 256;
   if (round_ < spins) {

@@ -1,5 +1,5 @@
-/// @file Doorbell: a word that sleepers wait on and others ring, also across processes when it lies in shared memory.
-/// Knows nothing of what the ringing means.
+/// @file Doorbell: a word that sleepers wait on and other threads ring, also across processes if it
+/// is in shared memory. Knows nothing of the meaning of a ring.
 #pragma once
 
 #include <atomic>
@@ -11,19 +11,20 @@ namespace zero {
 
 class Listening;
 
-/// A zeroed Doorbell is ready for use. Ring after publishing; read sequence() before looking, so that no ring is missed.
+/// A zeroed Doorbell is ready for use. Ring after publishing. Read sequence() before checking the
+/// condition, so that no ring is missed.
 class Doorbell {
  public:
   uint32_t sequence() const { return sequence_.load(std::memory_order_acquire); }
 
-  /// Wakes every sleeper. A load and an add when nobody sleeps.
+  /// Wakes every sleeper. Costs a load and an add if nobody sleeps.
   void ring();
 
   /// Sleeps until the sequence differs from `seen` or the time has passed.
   void wait(uint32_t seen, int64_t max_ns);
 
-  /// Sleeps until one of at most kMostListenings bells differs from what was seen or the time has passed. Where the system can wait for one
-  /// word only, that is the first bell's.
+  /// Sleeps until one of at most kMostListenings bells differs from the sequence seen, or the time
+  /// has passed. If the system can wait for one word only, it waits for the first bell.
   static void wait_any(std::span<const Listening> listenings, int64_t max_ns);
   static constexpr size_t kMostListenings = 16;
 
@@ -32,7 +33,8 @@ class Doorbell {
   std::atomic<uint32_t> sleepers_{0};
 };
 
-/// A doorbell and its sequence as it was before a waiting loop looked. Without a bell it hears nothing.
+/// A doorbell and the sequence that it had before a waiting loop checked its condition. Without a
+/// bell it is never rung.
 class Listening {
  public:
   Listening() = default;
@@ -46,28 +48,29 @@ class Listening {
   uint32_t seen_ = 0;
 };
 
-/// One moment of a loop that waits for another core.
+/// One spin of a loop that waits for another core.
 void relax();
 
-/// How a waiting loop behaves: spins, then yields, then sleeps on doorbells (or for a moment, without one). Where many loops of
-/// this process wait at once, none yields and sleeps grow with their number per core: what they wait for needs a core as well.
+/// The pauses of a waiting loop: it spins, then yields, then sleeps on doorbells, or for a moment
+/// without one. If many loops of this process wait at once, they do not yield, and sleeps grow with
+/// their number per core: the threads that they wait for need cores as well.
 class Backoff {
  public:
   enum class Manner {
-    in_crowd,  ///< as one of many
-    alone,     ///< for a loop that all others wait for
+    in_crowd,  ///< one of many loops
+    alone,     ///< a loop that all others wait for
   };
   explicit Backoff(Manner manner = Manner::in_crowd) : manner_(manner) {}
   Backoff(const Backoff &) = delete;
   ~Backoff() { leave(); }
 
-  /// The next pause is the shortest again.
+  /// Makes the next pause the shortest again.
   void begin_anew() {
     leave();
     round_ = 0;
   }
 
-  /// One pause, after a look that followed the making of `listenings`.
+  /// Pauses once. `listenings` were made before the condition was checked.
   void pause(std::span<const Listening> listenings);
   void pause(const Listening &listening = {}) { pause({&listening, 1}); }
 
@@ -76,7 +79,7 @@ class Backoff {
 
   const Manner manner_;
   int32_t round_ = 0;
-  bool counted_ = false;  ///< among the loops that wait
+  bool counted_ = false;  ///< this loop is counted among the waiting ones
 };
 
 }  // namespace zero

@@ -1,4 +1,5 @@
-/// @file Element types and reduce operations as the library's layers see them. The numbers are those of the public headers.
+/// @file Element types and reduce operations inside the library. The numbers are those of the
+/// public headers.
 #pragma once
 
 #include <zero/dtype.h>

@@ -1,4 +1,4 @@
-/// @file Files and folders through FileCalls: what is retried, and the texts of errors.
+/// @file Files and folders through FileCalls: retries and the texts of errors.
 #include "core/file.h"
 
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 namespace zero {
 namespace {
 
-constexpr mode_t kFileMode = 0666;  // and the umask's
+constexpr mode_t kFileMode = 0666;  // minus the umask
 constexpr mode_t kFolderMode = 0777;
 
-/// The call again while a signal interrupts it.
+/// Repeats the call while a signal interrupts it.
 template <class Call>
 auto uninterrupted(Call call) {
   for (;;) {
@@ -30,7 +30,8 @@ OwnedFd open_uninterrupted(int folder, const char *name, int flags, mode_t mode)
   }
 }
 
-/// Blocks SIGXFSZ of the calling thread while it lives, and takes it off the thread again. A signal that the program had pending stays.
+/// Blocks SIGXFSZ of the calling thread during its lifetime and discards one raised meanwhile. A
+/// signal that the program had pending stays pending.
 class FileSizeSignalBlocked {
  public:
   FileSizeSignalBlocked() noexcept {
@@ -102,7 +103,7 @@ Status File::write_at(std::span<const std::byte> data, int64_t offset, int *out_
   for (size_t done = 0; done < data.size();) {
     const int64_t at = offset + static_cast<int64_t>(done);
     const ssize_t put = uninterrupted([&] { return file_calls().write_at(fd_.get(), data.data() + done, data.size() - done, at); });
-    // Nothing written and no reason given: as a full disk, or the loop would have no end.
+    // If nothing is written without a reason, report a full disk; otherwise the loop would not end.
     const int reason = put < 0 ? errno : ENOSPC;
     if (put <= 0 && out_errno != nullptr) *out_errno = reason;
     if (put <= 0) return transfer_error(ZERO_E_SYSTEM, "write", data.size() - done, at, *this, reason);
@@ -135,7 +136,8 @@ Status File::sync() const {
 }
 
 Status File::close() {
-  if (file_calls().close(std::move(fd_)) == 0 || errno == EINTR) return {};  // after EINTR the descriptor is closed all the same
+  // After EINTR the descriptor is closed all the same.
+  if (file_calls().close(std::move(fd_)) == 0 || errno == EINTR) return {};
   return file_error("close", path_, errno);
 }
 
@@ -158,7 +160,7 @@ Status Folder::open(const std::string &path, Folder *out) {
   return {};
 }
 
-/// In all calls below errno is read before path_of(), which may change it.
+/// All calls below read errno before path_of(), which may change it.
 Status Folder::make(const std::string &name) const {
   if (uninterrupted([&] { return file_calls().make_folder(fd(), name.c_str(), kFolderMode); }) == 0) return {};
   const int reason = errno;

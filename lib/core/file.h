@@ -1,6 +1,7 @@
-/// @file Folder and File: opened once, then reached through descriptors alone. Errors name the call, the path, the offset and the reason.
-/// Only EINTR is retried, and never for fsync. A write past RLIMIT_FSIZE fails with EFBIG: SIGXFSZ, which would end the process, is blocked
-/// during the call. Every system call goes through FileCalls. Knows no formats.
+/// @file Folder and File: opened once, then accessed through descriptors alone. Errors name the
+/// call, the path, the offset and the reason. Only EINTR is retried, and never for fsync. A write
+/// past RLIMIT_FSIZE fails with EFBIG; SIGXFSZ, which would end the process, is blocked during the
+/// call. Every system call goes through FileCalls. Knows no formats.
 #pragma once
 
 #include "core/file_calls.h"
@@ -15,7 +16,8 @@
 
 namespace zero {
 
-/// The error of a call that failed with `reason` (an errno): ZERO_E_SYSTEM, "cannot <what> <path>: <text>", and the remedy for a full disk.
+/// Returns the error of a call that failed with errno `reason`: ZERO_E_SYSTEM, "cannot <what>
+/// <path>: <text>", and the remedy for a full disk.
 Status file_error(const char *what, const std::string &path, int reason);
 
 class File {
@@ -28,19 +30,21 @@ class File {
   /// For texts.
   const std::string &path() const { return path_; }
 
-  /// At least the first `least` bytes of `out`, or an error. ZERO_E_CHECKPOINT when the file ends before, or the system cannot read it any
-  /// more (EIO, ESTALE). *out_errno, where given, is the reason of an error, or 0.
+  /// Reads at least the first `least` bytes of `out`, or fails. ZERO_E_CHECKPOINT if the file ends
+  /// before that, or the system can no longer read it (EIO, ESTALE). If `out_errno` is not nullptr,
+  /// it receives the reason of an error, or 0.
   Status read_at(std::span<std::byte> out, size_t least, int64_t offset, int *out_errno = nullptr) const;
-  /// All of `data`, or an error.
+  /// Writes all of `data`, or fails.
   Status write_at(std::span<const std::byte> data, int64_t offset, int *out_errno = nullptr) const;
-  /// Past the page cache from now on, or not. False: the file system cannot.
+  /// Sets whether later calls bypass the page cache. Returns false if the file system cannot do so.
   bool set_direct(bool direct) const;
-  /// Reserves the blocks of the whole file. A file system that cannot (EOPNOTSUPP) is no error.
+  /// Reserves the blocks of the whole file. It is no error if the file system does not support this
+  /// (EOPNOTSUPP).
   Status allocate(int64_t nbytes) const;
   Status truncate(int64_t nbytes) const;
-  /// Once: an error reported here is never reported again, so that the file is lost.
+  /// Call it once: an error reported here is never reported again, and the file is lost.
   Status sync() const;
-  /// Reports errors of close; invalid afterwards.
+  /// Reports errors of close. The File is invalid afterwards.
   Status close();
   Status size(int64_t *out) const;
 
@@ -54,7 +58,7 @@ class Folder {
   Folder() = default;
   Folder(OwnedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
-  /// A folder that exists, by path.
+  /// Opens an existing folder by path.
   static Status open(const std::string &path, Folder *out);
 
   bool valid() const { return fd_.valid(); }
@@ -62,27 +66,28 @@ class Folder {
   const std::string &path() const { return path_; }
   std::string path_of(const std::string &name) const { return path_ + "/" + name; }
 
-  /// EEXIST is an error.
+  /// An existing folder (EEXIST) is an error.
   Status make(const std::string &name) const;
-  /// An error where it cannot be seen.
+  /// Reports an error if it cannot find out.
   Status has(const std::string &name, bool *out) const;
-  /// Size of a regular file; ZERO_E_CHECKPOINT when there is none of that name.
+  /// Returns the size of a regular file; ZERO_E_CHECKPOINT if there is none of that name.
   Status file_size(const std::string &name, int64_t *out) const;
-  /// Never through a symbolic link. *out_errno, where given, is the reason.
+  /// Never follows a symbolic link. If `out_errno` is not nullptr, it receives the reason of an
+  /// error.
   Status open_folder(const std::string &name, Folder *out, int *out_errno = nullptr) const;
-  /// A new regular file (O_EXCL) for writing.
+  /// Creates a regular file (O_EXCL) for writing.
   Status create_file(const std::string &name, File *out) const;
   enum class Links { refused, followed };
-  /// A regular file for reading, never waiting for a pipe. ZERO_E_CHECKPOINT when there is none.
+  /// Opens a regular file for reading; never waits for a pipe. ZERO_E_CHECKPOINT if there is none.
   Status open_file(const std::string &name, File *out, int *out_errno = nullptr, Links links = Links::refused) const;
   Status rename(const std::string &from, const std::string &to) const;
-  /// *out_errno, where given, is the reason.
+  /// If `out_errno` is not nullptr, it receives the reason of an error.
   Status unlink(const std::string &name, int *out_errno = nullptr) const;
   Status remove_folder(const std::string &name) const;
   Status list(std::vector<FolderEntry> *out) const;
-  /// True when `name` here is the folder that `other` holds open.
+  /// Sets *out to whether `name` here is the folder that `other` holds open.
   Status is_folder(const std::string &name, const Folder &other, bool *out) const;
-  /// A file system that cannot sync folders (EINVAL) is no error.
+  /// It is no error if the file system cannot sync folders (EINVAL).
   Status sync() const;
 
  private:

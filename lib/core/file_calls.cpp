@@ -1,4 +1,4 @@
-/// @file The system's calls on files, and their replacement by tests.
+/// @file FileCalls by system calls, and their replacement by tests.
 #include "core/file_calls.h"
 
 #include <dirent.h>
@@ -43,7 +43,7 @@ class SystemFileCalls final : public FileCalls {
   }
 };
 
-/// Leaves errno as it is.
+/// Keeps errno.
 struct StreamClosed {
   void operator()(DIR *stream) const noexcept {
     const int reason = errno;
@@ -53,7 +53,7 @@ struct StreamClosed {
 };
 
 int SystemFileCalls::list(int folder, std::vector<FolderEntry> *out) {
-  // A descriptor of its own: a stream owns what it reads from, and its place would be shared.
+  // Opens a descriptor of its own: a stream owns its descriptor, and would share the file position.
   OwnedFd fd = open_fd([&] { return ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (!fd.valid()) return -1;
   const std::unique_ptr<DIR, StreamClosed> stream(::fdopendir(fd.get()));

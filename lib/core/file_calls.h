@@ -1,5 +1,6 @@
-/// @file FileCalls: the operating system's calls on files that must be durable, as a table that tests replace to record calls and to
-/// make them fail. Each call returns what the system returns, with its errno. Knows no retries, no texts and no formats.
+/// @file FileCalls: the operating system's calls on files that must be durable, as a table. Tests
+/// replace the table to record calls and to make them fail. Each call returns the system's result,
+/// with its errno. Knows no retries, no texts and no formats.
 #pragma once
 
 #include "core/owned_fd.h"
@@ -29,13 +30,14 @@ class FileCalls {
   virtual int make_folder(int folder, const char *name, mode_t mode) = 0;
   virtual ssize_t read_at(int file, void *out, size_t nbytes, int64_t offset) = 0;
   virtual ssize_t write_at(int file, const void *data, size_t nbytes, int64_t offset) = 0;
-  /// Past the page cache (O_DIRECT), or not, from the next call on.
+  /// Sets whether calls from the next one on bypass the page cache (O_DIRECT).
   virtual int set_direct(int file, bool direct) = 0;
   /// Reserves blocks and sets the size: fallocate(2), never its emulation.
   virtual int allocate(int file, int64_t nbytes) = 0;
   virtual int truncate(int file, int64_t nbytes) = 0;
   virtual int sync(int file) = 0;
-  /// Closes what `file` owns, also when the system reports an error, which a file system over a network first may do here.
+  /// Closes `file`, also if the system reports an error. A network file system may report a write
+  /// error here first.
   virtual int close(OwnedFd file) = 0;
   virtual int rename(int folder, const char *from, int to_folder, const char *to) = 0;
   /// `flags`: 0, or AT_REMOVEDIR.
@@ -43,9 +45,9 @@ class FileCalls {
   virtual int stat(int file, struct stat *out) = 0;
   /// Does not follow a symbolic link.
   virtual int stat_at(int folder, const char *name, struct stat *out) = 0;
-  /// Entries of an open folder, except "." and "..", in no order.
+  /// Lists an open folder in no particular order, without "." and "..".
   virtual int list(int folder, std::vector<FolderEntry> *out) = 0;
-  /// Bytes that a user without privileges may still write; -1 with errno.
+  /// Returns the bytes that a user without privileges may still write, or -1 with errno.
   virtual int64_t free_nbytes(int file) = 0;
 };
 
@@ -54,7 +56,7 @@ FileCalls &file_calls() noexcept;
 /// The system's own.
 FileCalls &system_file_calls() noexcept;
 
-/// Replaces the table for the whole process while it lives; for tests. One at a time.
+/// Replaces the table for the whole process during its lifetime; for tests. One at a time.
 class FileCallsReplaced {
  public:
   explicit FileCallsReplaced(FileCalls &calls) noexcept;

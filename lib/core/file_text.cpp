@@ -1,4 +1,4 @@
-/// @file Files through descriptors rather than streams, which choose their descriptors themselves.
+/// @file Reads files through descriptors of open_fd. Streams would choose descriptors themselves.
 #include "core/file_text.h"
 
 #include "core/owned_fd.h"
@@ -15,7 +15,7 @@ OwnedFd open_to_read(const char *path) {
   return open_fd([path] { return ::open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); });
 }
 
-/// 0 at the end of the file. Only a signal is a reason to try again.
+/// Returns 0 at the end of the file. Retries only if a signal interrupts it.
 int64_t read_some(const OwnedFd &file, std::span<char> out) {
   for (;;) {
     const ssize_t nbytes = ::read(file.get(), out.data(), out.size());

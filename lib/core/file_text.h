@@ -1,4 +1,4 @@
-/// @file What short files hold, such as the system's own. Knows nothing of what they say.
+/// @file File texts: reads short files, such as the system's own. Knows nothing of their meaning.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 
 namespace zero {
 
-/// The beginning of a file, as far as there is room. Returns the bytes that were read; -1, with errno, when it cannot be read.
+/// Reads the beginning of a file, as far as `out` has room. Returns the bytes read, or -1 with
+/// errno if it cannot be read.
 int64_t read_file(const char *path, std::span<char> out) noexcept;
 
-/// All of a file; empty when it cannot be read.
+/// Returns all of a file; empty if it cannot be read.
 std::string file_text(const std::string &path);
 
 }  // namespace zero

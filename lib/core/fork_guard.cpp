@@ -1,4 +1,5 @@
-/// @file A page that the kernel clears in children: no handler is installed in the host program.
+/// @file Fork guard by a page that the kernel clears in children, without a handler in the host
+/// program.
 #include "core/fork_guard.h"
 
 #include <sys/mman.h>

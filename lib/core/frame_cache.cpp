@@ -1,5 +1,6 @@
-/// @file Free lists by size class of 128 bytes, for each thread its own, without locks. A block goes back to the thread that took it,
-/// whoever gives it back, and a thread begins with some: so a step that repeats allocates nothing, whichever threads its operations ran on.
+/// @file Free lists by size class of 128 bytes: each thread has its own, without locks. A freed
+/// block returns to the thread that allocated it, and a thread begins with a stock. So a repeated
+/// step allocates nothing, whichever threads run its operations.
 #include "core/frame_cache.h"
 
 #include "core/fork_guard.h"
@@ -16,19 +17,21 @@ namespace {
 constexpr std::size_t kClassBytes = 128;
 constexpr std::size_t kClasses = 64;
 
-/// What lies before the memory that is handed out.
+/// The header in front of each block.
 struct alignas(16) Header {
   FrameCache *home;
-  Header *next;  ///< while it is free
+  Header *next;  ///< next free block
   std::size_t size_class;
 };
 
 }  // namespace
 
-/// One thread's lists. Never destroyed: when its thread ends, another adopts it, and blocks still find their way home.
+/// One thread's lists. Never destroyed: when its thread ends, another adopts it, so that its blocks
+/// can still be returned.
 struct FrameCache {
   std::array<Header *, kClasses> free{};
-  std::atomic<Header *> returned{nullptr};  ///< by other threads; only the owner takes them off, all at once
+  /// Blocks freed by other threads; only the owner takes them, all at once.
+  std::atomic<Header *> returned{nullptr};
   FrameCache *next_orphan = nullptr;
 };
 
@@ -53,7 +56,8 @@ Header *make_block(FrameCache &cache, std::size_t size_class) {
   return new (::operator new(sizeof(Header) + size_class * kClassBytes)) Header{&cache, nullptr, size_class};
 }
 
-/// What the operations of a step need, so that it does not matter which thread gets to advance one for the first time. About 85 KiB.
+/// Adds the blocks that the operations of a step need, so that it does not matter which thread
+/// first advances one. About 85 KiB.
 void stock(FrameCache &cache) noexcept {
   constexpr std::size_t kStocked = 16;
   constexpr std::size_t kSmall = 3;
@@ -63,7 +67,7 @@ void stock(FrameCache &cache) noexcept {
       for (int i = 0; i < blocks; ++i) put(cache, make_block(cache, size_class));
     }
   } catch (const std::bad_alloc &) {
-    return;  // whoever needs a block is told
+    return;  // a later allocation reports it
   }
 }
 
@@ -87,13 +91,14 @@ void leave(FrameCache &cache) noexcept {
   all.first = &cache;
 }
 
-/// Without a destructor, so that it may be looked at for as long as the thread lives. nullptr: none yet, or the thread is ending.
+/// Has no destructor, so that it may be read as long as the thread lives. nullptr: none yet, or the
+/// thread is ending.
 constinit thread_local FrameCache *own = nullptr;
 
 struct OwnEnd {
   FrameCache *cache = nullptr;
   ~OwnEnd() {
-    // In a child the lock may be held for ever, by a thread that only the parent has.
+    // In a child of fork the lock may be held forever, by a thread that only the parent has.
     if (forked()) return;
     own = nullptr;
     if (cache != nullptr) leave(*cache);
@@ -101,7 +106,8 @@ struct OwnEnd {
 };
 thread_local OwnEnd own_end;
 
-/// After the end of the thread's locals each call adopts anew; what little happens then ends in a cache that nobody uses.
+/// After the thread's locals are destroyed, each call adopts anew. The few blocks freed then go to
+/// a cache that no thread uses.
 FrameCache &own_cache() {
   if (own == nullptr) {
     own = adopt();

@@ -1,25 +1,29 @@
-/// @file A cache of small memory blocks, so that operations of a warmed-up training step allocate nothing.
+/// @file Frame cache: small memory blocks are reused, so that operations of a warmed-up training
+/// step allocate nothing.
 #pragma once
 
 #include <cstddef>
 
 namespace zero {
 
-/// Memory of `nbytes` from the cache or, when it holds none of that size, from operator new (which may throw std::bad_alloc).
+/// Returns `nbytes` bytes from the cache. If it holds none of that size, from operator new, which
+/// may throw std::bad_alloc.
 void *cached_allocate(std::size_t nbytes);
-/// Gives it back to the cache; nbytes as in the allocation.
+/// Returns memory to the cache; `nbytes` as in the allocation.
 void cached_free(void *data, std::size_t nbytes) noexcept;
 
-/// A thread's share of the cache, for a thread that is about to be started: so it takes no memory from the system when it first runs.
+/// The share of the cache of one thread. Reserve it before the thread starts, so that the thread
+/// takes no memory from the system when it first runs.
 struct FrameCache;
 /// May throw std::bad_alloc.
 FrameCache *reserve_frame_cache();
 /// Called by the started thread, before anything else here.
 void use_frame_cache(FrameCache *cache) noexcept;
-/// Called when the thread could not be started.
+/// Called if the thread could not be started.
 void return_frame_cache(FrameCache *cache) noexcept;
 
-/// Gives everything that this thread and those that have ended have cached back to the system: tests of a lack of memory begin with it.
+/// Returns to the system all memory cached by this thread and by ended ones. Tests of a lack of
+/// memory begin with it.
 void drop_cached_frames() noexcept;
 
 /// Allocator over the cache, for std::allocate_shared.

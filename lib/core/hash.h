@@ -1,4 +1,5 @@
-/// @file Hashes, with which ranks compare what they have without sending it: XXH3 of 64 bits. Not against anybody who means harm.
+/// @file Hashes: ranks compare data by XXH3 of 64 bits instead of sending it. Not safe against an
+/// attacker.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +21,12 @@ Hash128 hash128_of(const void *data, size_t nbytes, uint64_t seed = 0);
 
 inline uint64_t hash_of_text(std::string_view text, uint64_t seed = 0) { return hash_of(text.data(), text.size(), seed); }
 
-/// The hash of what is added, part by part.
+/// A hash of data that is added part by part.
 class Hash {
  public:
   Hash();
   void add(const void *data, size_t nbytes);
-  /// Of a type without padding.
+  /// The type must have no padding.
   template <class T>
   void add(const T &value) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -34,7 +35,7 @@ class Hash {
   uint64_t value() const;
 
  private:
-  alignas(64) std::byte state_[576];  ///< the library's, whose header stays out of this one
+  alignas(64) std::byte state_[576];  ///< the state of xxHash, whose header is not included here
 };
 
 }  // namespace zero

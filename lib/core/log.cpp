@@ -1,4 +1,4 @@
-/// @file The log file: opened once, each line one write, so that lines of several processes do not mix.
+/// @file Log file: opened once, one write per line, so that lines of several processes do not mix.
 #include "core/log.h"
 
 #include "core/owned_fd.h"
@@ -23,7 +23,7 @@ int log_file() noexcept {
     const char *path = std::getenv("ZERO_LOG");
     if (path == nullptr || *path == '\0') return -1;
     OwnedFd opened = open_fd([path] { return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644); });
-    // A pipe could keep a failing rank waiting, and raise a signal in the program when nobody reads it.
+    // A pipe could block a failing rank, and raise a signal in the program if it has no reader.
     struct stat status;
     const bool usable = opened.valid() && ::fstat(opened.get(), &status) == 0 && !S_ISFIFO(status.st_mode);
     return usable ? opened.release() : -1;

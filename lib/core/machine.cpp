@@ -1,4 +1,5 @@
-/// @file Asking the system, by proc(5), and cgroup-v2.rst and cgroup-v1/memory.rst of the kernel's documentation.
+/// @file Machine by proc(5), and by cgroup-v2.rst and cgroup-v1/memory.rst of the kernel's
+/// documentation.
 #include "core/machine.h"
 
 #include "core/file_text.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-/// The number behind `name` at the beginning of a line, or -1.
+/// Returns the number after `name` at the beginning of a line, or -1.
 int64_t number_after(const std::string &text, const std::string &name) {
   const std::string lines = "\n" + text;
   const size_t at = lines.find("\n" + name);
@@ -29,19 +30,19 @@ int64_t number_after(const std::string &text, const std::string &name) {
   return value;
 }
 
-/// Where a version of control groups keeps what this is about.
+/// The files and fields of a version of control groups.
 struct Version {
   const char *mount;
   const char *most;
   const char *used;
-  const char *inactive;  ///< pages of files, which the kernel drops when memory is short
+  const char *inactive;  ///< file pages, which the kernel drops when memory is short
   const char *active;
 };
 constexpr Version kVersion1{"/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file ",
                             "total_active_file "};
 constexpr Version kVersion2{"/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file ", "active_file "};
 
-/// Looks at one control group.
+/// Reads one control group, and lowers the offer if it leaves less.
 void narrow(const Version &version, const std::string &folder, MemoryOffer *offer) {
   const int64_t most = number_after(file_text(folder + version.most), "");
   const int64_t used = number_after(file_text(folder + version.used), "");
@@ -61,7 +62,8 @@ void narrow(const Version &version, const std::string &folder, MemoryOffer *offe
   offer->group_key = hash.value();
 }
 
-/// Every group up to the mount: in a container its own group is mounted there, and its path may not be found below.
+/// Reads every group up to the mount. In a container its own group is mounted there, and its path
+/// may not exist below.
 void narrow_upwards(const Version &version, const std::string &root, std::string path, MemoryOffer *offer) {
   for (;;) {
     narrow(version, root + version.mount + path, offer);
@@ -84,7 +86,7 @@ uint64_t machine_key() {
 
 int64_t online_cores() {
   static const int64_t count = [] {
-    const StandardFdsHeld held;  // the C library reads a file of the system's
+    const StandardFdsHeld held;  // the C library opens a system file
     return std::max<int64_t>(1, std::thread::hardware_concurrency());
   }();
   return count;

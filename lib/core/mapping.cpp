@@ -1,5 +1,5 @@
-/// @file Memory files, and the table of mappings this process has: ranks that are threads of one process share one mapping, so that they
-/// see the same addresses.
+/// @file Memory files, and the table of this process's mappings. Ranks that are threads of one
+/// process share one mapping, so that they see the same addresses.
 #include "core/mapping.h"
 
 #include "core/descriptor_room.h"
@@ -23,7 +23,8 @@ namespace zero {
 namespace {
 
 struct Table {
-  /// Recursive, because a mapping that cannot be entered for want of memory is destroyed while the table is held.
+  /// Recursive, because a mapping that cannot be entered for lack of memory is destroyed while the
+  /// table is locked.
   std::recursive_mutex mutex;
   std::map<uint64_t, std::weak_ptr<Mapping>> mappings;
 };
@@ -46,7 +47,7 @@ Status Mapping::map(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapping
   return enter(id, fd, data, nbytes, out);
 }
 
-/// Takes the memory and fd in any case.
+/// Takes ownership of the memory and fd in any case.
 Status Mapping::enter(uint64_t id, int fd, std::byte *data, int64_t nbytes, std::shared_ptr<Mapping> *out) {
   auto *made = new (std::nothrow) Mapping(id, fd, data, nbytes);
   if (made == nullptr) {
@@ -63,7 +64,7 @@ Status Mapping::enter(uint64_t id, int fd, std::byte *data, int64_t nbytes, std:
 Status Mapping::create_shared(int64_t nbytes, std::shared_ptr<Mapping> *out) {
   const int64_t page = ::sysconf(_SC_PAGESIZE);
   if (nbytes < page) nbytes = page;
-  // Past this limit the system would end the process, with SIGXFSZ, rather than refuse.
+  // Beyond this limit the system would end the process with SIGXFSZ instead of refusing.
   rlimit limit{};
   const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   ZERO_CHECK(!limited || static_cast<rlim_t>(nbytes) <= limit.rlim_cur, ZERO_E_OUT_OF_MEMORY,
@@ -103,7 +104,7 @@ std::shared_ptr<Mapping> Mapping::find(uint64_t id) {
   return found;
 }
 
-/// What goes with its last holder meanwhile goes after the table is let go of.
+/// A mapping whose last holder releases it meanwhile is destroyed after the table is unlocked.
 void Mapping::find_all(std::span<const uint64_t> ids, std::span<std::shared_ptr<Mapping>> out) {
   const std::lock_guard lock(table().mutex);
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -147,8 +148,9 @@ Status Mapping::attach(uint64_t id, int fd, int64_t nbytes, std::shared_ptr<Mapp
   }
   ZERO_TRY(map(id, fd, nbytes, out));
   Mapping &attached = **out;
-  ::close(std::exchange(attached.fd_, -1));  // only its maker hands it on
-  // A process that crashes is not noticed before its memory was written, and what others made is in their dumps.
+  ::close(std::exchange(attached.fd_, -1));  // only its creator passes it on
+  // The crash of a process is noticed only after its memory was dumped. Memory that others made is
+  // in their dumps.
   (void)::madvise(attached.data_, static_cast<size_t>(nbytes), MADV_DONTDUMP);
   return {};
 }

@@ -1,4 +1,4 @@
-/// @file dlopen of modules, and the checks that make their tables safe to call.
+/// @file Loads modules by dlopen, and checks that their tables are safe to call.
 #include "core/module.h"
 
 #include "core/owned_fd.h"
@@ -24,8 +24,8 @@ std::vector<std::string> candidates(const ModuleKind &kind, const std::string &p
   return out;
 }
 
-/// Whether the program was linked with -static, and so names no loader of shared libraries: glibc's own, which dlopen would bring, crashes
-/// beside the C library that the program has inside.
+/// True if the program was linked with -static, and so names no loader of shared libraries. dlopen
+/// would load glibc's own loader, which crashes next to the C library inside the program.
 bool program_is_static() {
   bool names_loader = false;
   const auto look = [](dl_phdr_info *program, size_t, void *out) {
@@ -36,14 +36,15 @@ bool program_is_static() {
   return !names_loader;
 }
 
-/// The first candidate that loads.
+/// Opens the first candidate that loads.
 Status open_first(const ModuleKind &kind, const std::vector<std::string> &paths, void **out, std::string *out_path) {
   ZERO_CHECK(!program_is_static(), ZERO_E_MODULE,
              "the %s cannot be loaded into a program that was linked with -static; link it with the shared C library (libzero.a may stay "
              "inside the program)",
              kind.noun);
   std::string reasons;
-  // For what the module and the libraries it needs open as they are loaded. What they open later is theirs.
+  // Covers the files that the module and its libraries open while they are loaded. Files opened
+  // later are their own matter.
   const StandardFdsHeld held;
   for (const std::string &path : paths) {
     *out = ::dlopen(path.c_str(), RTLD_NOW | kind.flags);
@@ -91,7 +92,7 @@ Status Module::load(const std::string &path, const ModuleTable **out, bool *out_
   if (table_ == nullptr) {
     void *module = nullptr;
     const ModuleTable *table = nullptr;
-    // One that is refused stays open: what a library's start-up code did cannot be undone.
+    // A refused module stays open: the effects of its start-up code cannot be undone.
     ZERO_TRY(open_first(kind_, candidates(kind_, path), &module, &path_));
     if (kind_.check != nullptr) ZERO_TRY(kind_.check(module, path_));
     ZERO_TRY(read_table(kind_, module, path_, &table));

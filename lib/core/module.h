@@ -1,5 +1,6 @@
-/// @file Modules: shared libraries beside libzero that are loaded when they are first asked for, each a table of C functions from the same
-/// build. Knows where modules lie and how to tell that one fits; never what its functions do.
+/// @file Modules: shared libraries beside libzero, loaded on first use. Each is a table of C
+/// functions from the same build. Knows the place of modules and the check that one fits, not their
+/// functions.
 #pragma once
 
 #include "core/status.h"
@@ -11,7 +12,7 @@
 
 namespace zero {
 
-/// How every module's table begins.
+/// The beginning of every module's table.
 struct ModuleTable {
   uint64_t struct_size;
   const char *build;
@@ -19,24 +20,25 @@ struct ModuleTable {
 
 struct ModuleKind {
   const char *noun;       ///< "MPI module", for texts
-  const char *file_name;  ///< looked for beside libzero, then wherever the loader looks
-  const char *variable;   ///< names the file where the caller does not
-  const char *symbol;     ///< of the function that returns the table
-  const char *build;      ///< that the table must have
+  const char *file_name;  ///< searched beside libzero, then on the loader's path
+  const char *variable;   ///< environment variable that names the file if the caller does not
+  const char *symbol;     ///< name of the function that returns the table
+  const char *build;      ///< build that the table must name
   uint64_t table_nbytes;
-  int flags;         ///< of dlopen, beside RTLD_NOW
-  const char *help;  ///< what to do when none can be loaded
-  /// Looks at a module before its table is read; nullptr: nothing to look at.
+  int flags;         ///< dlopen flags in addition to RTLD_NOW
+  const char *help;  ///< advice if none can be loaded
+  /// Checks a module before its table is read; nullptr: no check.
   Status (*check)(void *module, const std::string &path) = nullptr;
 };
 
-/// The one module of its kind that a process uses. Any thread.
+/// The only module of its kind in this process. Callable from any thread.
 class Module {
  public:
   explicit Module(const ModuleKind &kind) : kind_(kind) {}
 
-  /// Loads it once and for ever: `path`, or the first that is found where that is empty. ZERO_E_MODULE tells what was tried, why it failed
-  /// and what to do. *out_loaded, where given, is set when this call has loaded it.
+  /// Loads the module once and never unloads it: from `path`, or if that is empty the first one
+  /// found. ZERO_E_MODULE names the files tried, the reasons and the remedy. If `out_loaded` is not
+  /// nullptr, it is set to true if this call has loaded it.
   Status load(const std::string &path, const ModuleTable **out, bool *out_loaded = nullptr);
   const std::string &path() const { return path_; }
 
@@ -47,7 +49,7 @@ class Module {
   std::string path_;
 };
 
-/// As Module::load, with the table as what it is.
+/// As Module::load, with the table as its own type.
 template <class Table>
 Status load_table(Module &module, const std::string &path, const Table **out, bool *out_loaded) {
   static_assert(offsetof(Table, struct_size) == offsetof(ModuleTable, struct_size) &&
@@ -58,9 +60,9 @@ Status load_table(Module &module, const std::string &path, const Table **out, bo
   return {};
 }
 
-/// The file that holds an address; "" when unknown.
+/// Returns the file that contains an address, or "" if unknown.
 std::string file_of(const void *address);
-/// Without symbolic links where it exists, otherwise as it is.
+/// Returns the path without symbolic links if it exists, otherwise unchanged.
 std::string real_path(const std::string &path);
 
 }  // namespace zero

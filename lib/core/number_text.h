@@ -1,4 +1,4 @@
-/// @file Numbers as texts, whatever the locale and the rounding mode.
+/// @file Numbers as texts, in any locale and rounding mode.
 #pragma once
 
 #include <bit>
@@ -16,10 +16,10 @@ inline std::string number_text(double value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// "1 rank", "2 ranks": of nouns that take an s.
+/// "1 rank", "2 ranks": for nouns that take an s.
 inline std::string count_text(int64_t count, const char *noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
 
-/// @name Bounds as the public headers write them: "4096", "2^40", "2^62 - 1", "2^-30"; powers of two from 2^20 and up to 2^-20 on
+/// @name Bounds as the public headers write them: "4096", "2^40", "2^62 - 1", "2^-30".
 /// @{
 inline std::string bound_text(int64_t bound) {
   const auto bits = static_cast<uint64_t>(bound);

@@ -1,4 +1,4 @@
-/// @file Closing file descriptors, and keeping them away from the program's standard ones.
+/// @file Closes file descriptors, and keeps them away from the program's standard ones.
 #include "core/owned_fd.h"
 
 #include <fcntl.h>
@@ -22,11 +22,12 @@ constinit Holding holding;
 
 bool is_closed(int fd) { return ::fcntl(fd, F_GETFD) < 0 && errno == EBADF; }
 
-/// Where not even this can be opened, above_standard_fds() is what is left.
+/// Takes the closed ones among 0, 1 and 2. If even this open fails, only above_standard_fds()
+/// protects them.
 void take_closed() {
   while (is_closed(0) || is_closed(1) || is_closed(2)) {
     const int fd = ::open("/", O_PATH | O_CLOEXEC);
-    if (fd >= kFirstFree) ::close(fd);  // the program has opened what was closed a moment ago
+    if (fd >= kFirstFree) ::close(fd);  // the program has opened the closed number meanwhile
     if (fd < 0 || fd >= kFirstFree) return;
     holding.ours[static_cast<size_t>(fd)] = true;
   }
@@ -35,7 +36,7 @@ void take_closed() {
 void give_back() {
   for (int fd = 0; fd < kFirstFree; ++fd) {
     if (!std::exchange(holding.ours[static_cast<size_t>(fd)], false)) continue;
-    // The program may have put a file of its own there meanwhile.
+    // The program may have opened a file of its own there meanwhile.
     const int flags = ::fcntl(fd, F_GETFL);
     if (flags >= 0 && (flags & O_PATH) != 0) ::close(fd);
   }

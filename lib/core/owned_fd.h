@@ -1,12 +1,12 @@
-/// @file OwnedFd: a file descriptor with one owner, and the one way in which the library comes to descriptors: none of them is ever 0, 1
-/// or 2. Knows nothing of what they are.
+/// @file OwnedFd: a file descriptor with one owner, and the only way in which the library opens
+/// descriptors. None of them is ever 0, 1 or 2. Knows nothing of the files.
 #pragma once
 
 #include <utility>
 
 namespace zero {
 
-/// A file descriptor that is closed with its owner.
+/// A file descriptor that is closed when its owner is destroyed.
 class OwnedFd {
  public:
   OwnedFd() = default;
@@ -27,9 +27,10 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-/// While one lives, 0, 1 and 2 are taken, so that nothing that is opened meanwhile becomes the standard input, output or error of a
-/// program that has closed them: what it prints would land there. They are taken by descriptors that are good for nothing (O_PATH):
-/// reading and writing fails with EBADF, as with closed ones. With the last holder they are closed again. Does not change errno.
+/// Keeps 0, 1 and 2 taken during its lifetime. Otherwise a new descriptor could become the standard
+/// input, output or error of a program that has closed them, and receive the program's output.
+/// Closed numbers are taken by O_PATH descriptors, on which reading and writing fails with EBADF,
+/// as on closed ones. The last holder closes them again. Does not change errno.
 class StandardFdsHeld {
  public:
   StandardFdsHeld() noexcept;
@@ -37,18 +38,19 @@ class StandardFdsHeld {
   ~StandardFdsHeld();
 };
 
-/// `fd`, or a duplicate above 2 in its place (-1 and errno when there is none): where 0, 1 and 2 could not be held.
+/// Returns `fd`, or if it is below 3 a duplicate above 2 in its place (-1 and errno if there is
+/// none). Needed if 0, 1 and 2 could not be held.
 int above_standard_fds(int fd) noexcept;
 
-/// What `open` opens. Every call that makes a descriptor is made through here; the laws of the layers see to it. Invalid, with the call's
-/// errno, when it fails.
+/// Returns the descriptor that `open` opens. Every call that creates a descriptor goes through
+/// here, as the laws of the layers require. Invalid, with the call's errno, if it fails.
 template <class Open>
 OwnedFd open_fd(Open open) {
   const StandardFdsHeld held;
   return OwnedFd(above_standard_fds(open()));
 }
 
-/// Another descriptor of the same file.
+/// Returns another descriptor of the same file.
 OwnedFd duplicate(int fd) noexcept;
 
 }  // namespace zero

@@ -20,13 +20,14 @@ int64_t page_nbytes() {
   return nbytes;
 }
 
-/// The first multiple of a huge page at or behind `data`.
+/// Returns the first multiple of a huge page at or after `data`.
 std::byte *huge_page_at(std::byte *data) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   return data + (-address & static_cast<uintptr_t>(kHugePageBytes - 1));
 }
 
-/// Addresses for `nbytes` from a multiple of a huge page on; memory files come to lie in huge pages only there.
+/// Reserves addresses for `nbytes` from a multiple of a huge page on. Only there can memory files
+/// use huge pages.
 std::byte *reserve_aligned(int64_t nbytes) {
   if (nbytes > std::numeric_limits<int64_t>::max() - kHugePageBytes) return nullptr;
   const int64_t reserved = nbytes + kHugePageBytes;
@@ -40,8 +41,9 @@ std::byte *reserve_aligned(int64_t nbytes) {
   return aligned;
 }
 
-/// Moves the whole huge pages within these pages into such. One page of each is touched first: where it lies tells the system on which
-/// NUMA node the huge one belongs. Nothing is lost where the system has none.
+/// Moves these pages into huge pages as far as they fill whole ones. One page of each is touched
+/// first: its place decides the NUMA node of the huge page. Harmless if the system has no huge
+/// pages.
 void gather_huge_pages(std::byte *data, int64_t nbytes) {
   std::byte *first = huge_page_at(data);
   const int64_t count = (data + nbytes - first) / kHugePageBytes;
@@ -66,7 +68,7 @@ std::byte *map_kind(int64_t nbytes, int kind, int fd) {
     errno = reason;
     return nullptr;
   }
-  // Advice only: kernels without huge pages refuse it, and nothing is lost.
+  // Advice only: kernels without huge pages refuse it, without harm.
   (void)::madvise(data, static_cast<size_t>(nbytes), MADV_HUGEPAGE);
   return static_cast<std::byte *>(data);
 }
@@ -89,7 +91,7 @@ Status touch_pages(std::byte *data, int64_t nbytes) {
   gather_huge_pages(data, nbytes);
   if (::madvise(data, static_cast<size_t>(nbytes), kPopulateWrite) == 0) return {};
   const int reason = errno;
-  // Older kernels, a signal, or a sandbox: then each page is touched.
+  // On an older kernel, a signal or a sandbox, each page is touched instead.
   const bool passed_over = reason == EINVAL || reason == EINTR || reason == ENOSYS || reason == EPERM;
   ZERO_CHECK(passed_over, ZERO_E_OUT_OF_MEMORY, "cannot get %lld bytes of memory: %s", lld(nbytes),
              std::strerror(reason));

@@ -1,4 +1,4 @@
-/// @file Shard cuts and the layout of the flat space.
+/// @file Partition: bounds of shards, and the layout of the flat space.
 #include "core/partition.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// @file Partition maths: who owns which elements. Pure integer arithmetic, the same on every rank.
+/// @file Partition maths: the owner of each element. Pure integer arithmetic, the same on every
+/// rank.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,12 @@ constexpr Range intersect(Range a, Range b) {
   return {begin, end > begin ? end : begin};
 }
 
-/// Tensors of this many elements or more start at a multiple of it, smaller ones never cross one, shards are cut on one.
+/// Tensors of this many elements or more start at a multiple of it. Smaller tensors never cross a
+/// multiple, and shards are cut at one.
 inline constexpr int64_t kLine = 256;
 
-/// Every tensor starts at a multiple of this many elements, so that tensors of 16 bits per element are aligned to 64 bytes.
+/// Every tensor starts at a multiple of this many elements, so that tensors of 16 bits per element
+/// are aligned to 64 bytes.
 inline constexpr int64_t kTensorStart = 32;
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -37,7 +40,8 @@ constexpr int64_t scale_floor(int64_t value, int64_t numerator, int64_t denomina
   return static_cast<int64_t>(static_cast<Int128>(value) * numerator / denominator);
 }
 
-/// Rank's part of `count` elements in collectives that cut a whole: [rank * count / size, (rank + 1) * count / size).
+/// A rank's part of `count` elements in collectives that split a whole: [rank * count / size, (rank
+/// + 1) * count / size).
 constexpr Range even_share(int64_t count, int64_t rank, int64_t size) {
   return {scale_floor(count, rank, size), scale_floor(count, rank + 1, size)};
 }
@@ -45,7 +49,7 @@ constexpr Range even_share(int64_t count, int64_t rank, int64_t size) {
 /// Relative shard sizes of the ranks of a group.
 class Weights {
  public:
-  /// Of no rank.
+  /// Weights of no ranks.
   Weights() = default;
   /// Equal shards over `size` ranks.
   explicit Weights(int64_t size);
@@ -55,20 +59,22 @@ class Weights {
   int64_t size() const { return static_cast<int64_t>(prefix_.size()) - 1; }
   int64_t weight(int64_t rank) const { return prefix_[static_cast<size_t>(rank) + 1] - prefix_[static_cast<size_t>(rank)]; }
 
-  /// Rank's shard of a range that begins on a line: whole lines in proportion to the weights; only the last shard that is not empty has a
-  /// tail. Shards of all ranks follow one another and cover the range.
+  /// A rank's shard of a range that begins on a line: whole lines in proportion to the weights.
+  /// Only the last shard that is not empty may end within a line. The shards of all ranks are
+  /// adjacent and cover the range.
   Range shard(Range whole, int64_t rank) const;
 
  private:
   std::vector<int64_t> prefix_ = {0};
 };
 
-/// Where tensors lie in the flat space: the rules of kLine and kTensorStart, in order of registration.
+/// The places of tensors in the flat space, by the rules of kLine and kTensorStart, in order of
+/// registration.
 class FlatLayout {
  public:
   /// Appends a tensor and returns its first element in the flat space.
   int64_t append(int64_t count);
-  /// The same, but the tensor starts on a line of its own whatever its size.
+  /// The same, but a tensor of any size starts on a line of its own.
   int64_t append_line(int64_t count);
   /// Elements of the flat space, gaps included.
   int64_t extent() const { return extent_; }

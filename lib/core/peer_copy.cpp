@@ -1,4 +1,5 @@
-/// @file Non-temporal stores where every processor of the architecture has them, and when they are used.
+/// @file Copies by non-temporal stores if every processor of the architecture has them, and the
+/// choice between these and plain copies.
 #include "core/peer_copy.h"
 
 #include "core/clock.h"
@@ -14,12 +15,13 @@
 namespace zero {
 namespace {
 
-/// Smaller copies are short either way.
+/// Smaller copies are fast either way.
 constexpr int64_t kLargeNbytes = 16'384;
-/// On AMD's Zen 4 a plain copy into lines that the reader's cache holds takes 20 ns per KiB where the cores share a second-level cache, 110
-/// where they share the third, and 440 where they share none; streamed it takes 45, and the reader then 65 instead of 20 to 70.
+/// On AMD's Zen 4, a plain copy into lines that the reader's cache holds takes 20 ns per KiB if the
+/// cores share an L2 cache, 110 if they share an L3 cache, otherwise 440. A streamed copy takes 45,
+/// and the reader then takes 65 instead of 20 to 70.
 constexpr int64_t kSlowNsPerKib = 300;
-/// Where memory itself is slow, as when many ranks use it at once, streaming only adds to its work.
+/// If memory itself is slow, as when many ranks use it at once, streaming only adds to its load.
 constexpr int64_t kLeastGain = 2;
 /// More than one, because any copy may be interrupted.
 constexpr int64_t kInARow = 2;
@@ -65,7 +67,7 @@ void PeerCopy::learn_plain(int64_t ns_per_kib) {
   slow_ns_per_kib_ = slow_count_ == 0 ? ns_per_kib : std::min(slow_ns_per_kib_, ns_per_kib);
   slow_count_ = slow ? slow_count_ + 1 : 0;
   if (slow_count_ < kInARow) return;
-  slow_count_ = kInARow - 1;  // where it is slow still, the next one that is tried says so alone
+  slow_count_ = kInARow - 1;  // then a single slow copy decides the next trial
   streamed_left_ = kCopiesBetweenTrials;
 }
 

@@ -21,8 +21,9 @@
 namespace zero {
 namespace {
 
-/// It works for long where its callers do little before they sleep: a thread of this policy does not push aside the one that woke it. Where
-/// the host program chose another policy, or the system refuses, all stays as it is.
+/// Sets SCHED_BATCH: callers do little before they sleep, and a thread of this policy does not
+/// preempt the one that woke it. If the host program chose another policy, or the system refuses,
+/// nothing changes.
 void let_callers_go_on() {
   const sched_param none{};
   if (::sched_getscheduler(0) == SCHED_OTHER) (void)::sched_setscheduler(0, SCHED_BATCH, &none);
@@ -49,14 +50,15 @@ class ProgressThread {
  private:
   struct Watched {
     std::shared_ptr<OperationQueue> queue;
-    Listening listening;  ///< to what it slept on before it was looked at
+    Listening listening;  ///< its bell, from before it was advanced
   };
 
-  /// Room from the start, so that the steps of a training allocate nothing however their queues meet.
+  /// Reserved from the start, so that training steps allocate nothing however many queues meet.
   static constexpr size_t kExpectedQueues = 64;
   static constexpr int64_t kLongestRestNs = 3'600'000'000'000;
 
-  /// All memory is taken on the threads that give queues: on the progress thread nobody could be told that there is none.
+  /// Takes all memory on the threads that add queues: the progress thread could not report a lack
+  /// of it.
   bool reserve() noexcept {
     const size_t most = std::max(kExpectedQueues, watched_.size() + arriving_.size() + 1);
     try {
@@ -100,7 +102,7 @@ class ProgressThread {
     }
   }
 
-  /// Listens to what the queues sleep on, as many as can be, and last to arrivals.
+  /// Listens to the doorbells of the queues, as many as fit, and last to arrivals.
   std::span<const Listening> listen() {
     size_t count = 0;
     for (Watched &watched : watched_) {
@@ -111,7 +113,7 @@ class ProgressThread {
     return {heard_.data(), count};
   }
 
-  /// Moves newly given queues over.
+  /// Moves newly added queues over.
   bool take_arrivals() {
     const std::lock_guard lock(mutex_);
     if (arriving_.empty()) return false;
@@ -131,7 +133,8 @@ class ProgressThread {
     return std::any_of(watched_.begin(), watched_.end(), [&](const Watched &watched) { return watched.queue == queue; });
   }
 
-  /// Advances every queue and lets go of those that are empty. False when another look is due before a rest.
+  /// Advances every queue and drops those that are empty. Returns false if another look is due
+  /// before a pause.
   bool look() {
     bool may_rest = true;
     for (size_t index = 0; index < watched_.size();) {
@@ -159,7 +162,7 @@ class ProgressThread {
   std::condition_variable left_;
   std::vector<std::shared_ptr<OperationQueue>> arriving_;
   std::vector<Watched> watched_;       ///< changed by the progress thread only, under the mutex
-  std::vector<Watched> next_watched_;  ///< empty, with room for what watched_ may become
+  std::vector<Watched> next_watched_;  ///< empty, with room for all of watched_
   std::array<Listening, Doorbell::kMostListenings> heard_;
   bool started_ = false;
 };

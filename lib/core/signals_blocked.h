@@ -1,12 +1,13 @@
-/// @file SignalsBlocked: the signal mask of threads that the library starts. Knows nothing of their work.
+/// @file SignalsBlocked: the signal mask of threads that the library starts. Knows nothing of their
+/// work.
 #pragma once
 
 #include <csignal>
 
 namespace zero {
 
-/// Blocks all signals of the calling thread while it lives. A thread that is started meanwhile has them blocked for good: the signals of the
-/// program are for the program's own threads.
+/// Blocks all signals of the calling thread during its lifetime. A thread started meanwhile keeps
+/// them blocked: the program's signals are for the program's own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {

@@ -18,14 +18,14 @@ Status Status::error(int32_t code, const char *format, ...) noexcept {
   va_end(arguments);
   const size_t nbytes = whole_nbytes(text, std::strlen(text));
   text[nbytes] = '\0';
-  // What a caller or the system gave may be anything; what is told to callers is UTF-8.
+  // Texts from a caller or the system may hold any bytes, but error texts must be UTF-8.
   for (size_t at = valid_nbytes(text, nbytes); at < nbytes; at += valid_nbytes(text + at, nbytes - at)) text[at] = '?';
   Status status;
   status.code_ = code;
   try {
     status.text_ = std::make_shared<const std::string>(text);
   } catch (const std::bad_alloc &) {
-    // The code is what counts.
+    // The code alone is enough.
   }
   return status;
 }

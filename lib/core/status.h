@@ -1,5 +1,6 @@
-/// @file Status: a code and, for errors, the text written by whoever first decided the error. Everyone above only passes it on.
-/// Knows nothing of threads or handles; lib/api puts the text where zero_last_error_copy finds it.
+/// @file Status: a code and, for errors, a text. The function that first decides an error writes
+/// the text; all callers only pass it on. Knows nothing of threads or handles; lib/api stores the
+/// text for zero_last_error_copy.
 #pragma once
 
 #include <zero/status.h>
@@ -10,12 +11,13 @@
 
 namespace zero {
 
-/// Copies share the text, so that an error that is passed on needs no memory.
+/// Copies share the text, so passing an error on needs no memory.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
 
-  /// An error with a printf-style text: what was given, what was expected, what to do. Out of memory for the text leaves it empty.
+  /// An error with a printf-style text: the value given, the value expected, and the remedy. The
+  /// text stays empty if there is no memory for it.
   [[gnu::format(printf, 2, 3)]] static Status error(int32_t code, const char *format, ...) noexcept;
 
   bool ok() const noexcept { return code_ == ZERO_OK; }
@@ -32,7 +34,7 @@ constexpr bool poisons_group(int32_t code) { return code <= -300 && code > -400;
 
 const char *status_name(int32_t code) noexcept;
 
-/// For %lld, whatever int64_t is.
+/// Converts for %lld, on any int64_t.
 constexpr long long lld(int64_t value) { return value; }
 
 }  // namespace zero
@@ -43,7 +45,7 @@ constexpr long long lld(int64_t value) { return value; }
     if (::zero::Status zero_try_status = (expression); !zero_try_status.ok()) return zero_try_status; \
   } while (0)
 
-/// Decides an error: code and printf-style text when the condition does not hold.
+/// Decides an error: returns code and printf-style text if the condition does not hold.
 #define ZERO_CHECK(condition, code, ...)                                 \
   do {                                                                   \
     if (!(condition)) return ::zero::Status::error((code), __VA_ARGS__); \

@@ -11,7 +11,8 @@
 namespace zero {
 namespace {
 
-/// A signal is the only reason to ask again: what else fails fails again. So few bytes come all at once.
+/// Retries only if a signal interrupts it: other errors would occur again. So few bytes always
+/// arrive at once.
 int64_t ask_system(uint64_t *out) {
   for (;;) {
     const ssize_t nbytes = ::getrandom(out, sizeof *out, 0);

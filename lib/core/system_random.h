@@ -1,4 +1,4 @@
-/// @file Random numbers of the operating system. Knows nothing of what they name.
+/// @file Random numbers from the operating system. Knows nothing of their use.
 #pragma once
 
 #include "core/status.h"
@@ -7,7 +7,8 @@
 
 namespace zero {
 
-/// 64 random bits: from getrandom or, where a sandbox refuses it, from /dev/urandom. ZERO_E_SYSTEM when there is neither.
+/// Returns 64 random bits from getrandom or, if a sandbox refuses it, from /dev/urandom.
+/// ZERO_E_SYSTEM if both fail.
 Status random_u64(uint64_t *out);
 
 }  // namespace zero

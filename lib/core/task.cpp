@@ -45,14 +45,16 @@ bool Operation::advance() {
     driver_.current.resume();
   }
   status_ = std::move(task_.handle_.promise().result);
-  // The frame goes before done is published: whoever sees done may free what the task refers to.
+  // The frame is destroyed before done is published: a thread that sees done may free objects that
+  // the task refers to.
   std::exchange(task_.handle_, {}).destroy();
   doorbell_ = nullptr;
   done_.store(true, std::memory_order_release);
   return true;
 }
 
-/// False when the wait goes on. An exception ends the wait as an error does: nobody above could handle it.
+/// Returns false if the wait continues. An exception ends the wait like an error, because no caller
+/// could handle it.
 bool Operation::poll_waiting() noexcept {
   bool ready = false;
   try {
@@ -69,8 +71,8 @@ bool Operation::poll_waiting() noexcept {
   return true;
 }
 
-/// A thread's turn to advance a queue. While it lasts, others sleep until it or an operation has ended: what ends an operation then is no
-/// ring of a peer.
+/// A thread's turn to advance a queue. Meanwhile other threads sleep until the turn or an operation
+/// has ended, because no peer rings when an operation ends during the turn.
 class OperationQueue::Turn {
  public:
   explicit Turn(OperationQueue &queue) : queue_(queue), taken_(!queue.advanced_.exchange(true, std::memory_order_acquire)) {
@@ -85,7 +87,7 @@ class OperationQueue::Turn {
   }
 
   bool taken() const { return taken_; }
-  /// What to sleep on afterwards.
+  /// Sets the doorbell to sleep on after the turn.
   void leave_to(Doorbell *bell) { next_ = bell; }
 
  private:
@@ -95,7 +97,7 @@ class OperationQueue::Turn {
 };
 
 OperationQueue::~OperationQueue() {
-  // Unlinked one by one: a chain of shared pointers freed at once would recurse.
+  // Unlinks one by one: a chain of shared pointers freed at once would recurse.
   while (head_) head_ = std::move(head_->next_);
 }
 
@@ -113,7 +115,8 @@ std::shared_ptr<Operation> OperationQueue::submit(Task task) {
 
 Look OperationQueue::progress(const Operation *wanted) {
   Look look;
-  // Who gave an operation to a queue found empty, before the turn had ended, was sent away: nobody else may come to begin it.
+  // A thread that submitted an operation after this turn found the queue empty, but before the turn
+  // ended, got Look::elsewhere. No other thread may come to begin that operation.
   do {
     look = take_turn(wanted);
   } while (look == Look::empty && !empty());
@@ -137,7 +140,8 @@ Look OperationQueue::take_turn(const Operation *wanted) {
         return Look::waits;
       }
       operation = pop();
-      // Who waits for what has ended need not wait for those behind it, nor for this thread's core.
+      // Threads that wait for the operation that has ended need not wait for later ones, nor for
+      // this thread's core.
       if (operation != nullptr && looked_at_.exchange(false, std::memory_order_acq_rel)) {
         moved_.ring();
         ::sched_yield();
@@ -145,14 +149,15 @@ Look OperationQueue::take_turn(const Operation *wanted) {
     }
     if (operation == nullptr) return Look::empty;
   }
-  // The progress thread may be asleep for what has ended.
+  // The progress thread may be asleep on the bell of an operation that has ended.
   if (asleep_on != nullptr) asleep_on->ring();
   return Look::waits;
 }
 
 void OperationQueue::wait_for(const std::shared_ptr<Operation> &operation, const std::atomic<bool> &flag) {
   const auto waits = [&] { return !operation->done() && !flag.load(std::memory_order_acquire); };
-  // What ends at once looks at no bell, whose line peers write.
+  // Does not read the bell first: an operation that ends immediately needs none, and peers write
+  // the bell's cache line.
   progress(operation.get());
   Pacing pacing;
   while (waits()) {
@@ -179,7 +184,7 @@ std::shared_ptr<Operation> OperationQueue::first() {
   return head_;
 }
 
-/// Unlinks the first operation, which has ended, and returns the one behind it.
+/// Unlinks the first operation, which has ended, and returns the next one.
 std::shared_ptr<Operation> OperationQueue::pop() {
   const std::lock_guard lock(list_mutex_);
   head_ = std::move(head_->next_);

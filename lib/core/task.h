@@ -1,6 +1,7 @@
-/// @file Tasks: operations that wait for other ranks, written as coroutines that return a Status. A task never blocks: it suspends on a
-/// Waitable and is resumed by whoever polls it, which makes the blocking and the begin/test form of every call the same code.
-/// Knows nothing of ranks or transports.
+/// @file Tasks: operations that wait for other ranks, written as coroutines that return a Status. A
+/// task never blocks: it suspends on a Waitable, and the thread that polls it resumes it. So the
+/// blocking and the begin/test form of a call share the same code. Knows nothing of ranks or
+/// transports.
 #pragma once
 
 #include "core/doorbell.h"
@@ -18,23 +19,24 @@
 
 namespace zero {
 
-/// The Status for the exception that is being handled.
+/// Returns the Status of the exception that is being handled.
 Status exception_status() noexcept;
 
-/// Something a task waits for.
+/// A condition that a task waits for.
 class Waitable {
  public:
-  /// Looks, without blocking. An error ends the wait with that error.
+  /// Checks without blocking. An error ends the wait with that error.
   virtual Status poll(bool *out_ready) = 0;
-  /// What is rung when it may be ready; nullptr when nothing is.
+  /// The doorbell that is rung when it may be ready; nullptr if there is none.
   virtual Doorbell *doorbell() { return nullptr; }
 
  protected:
   ~Waitable() = default;
 };
 
-/// A coroutine that returns a Status. It starts when awaited by another task or run by an Operation. Reference parameters and `this` must
-/// outlive it; co_await a Waitable that lives in the coroutine's own frame, or another Task.
+/// A coroutine that returns a Status. It starts when awaited by another task or run by an
+/// Operation. Reference parameters and `this` must outlive it; co_await a Waitable that lives in
+/// the coroutine's own frame, or another Task.
 class [[nodiscard]] Task {
  public:
   struct promise_type;
@@ -101,10 +103,10 @@ class [[nodiscard]] Task {
   Handle handle_;
 };
 
-/// Waits of tasks that have ended on this thread so far.
+/// The number of waits of tasks that have ended on this thread so far.
 uint64_t ended_waits() noexcept;
 
-/// The pauses of a loop that advances tasks: they begin anew, with the shortest, when a wait has ended.
+/// The pauses of a loop that advances tasks. They restart with the shortest when a wait has ended.
 class Pacing {
  public:
   explicit Pacing(Backoff::Manner manner = Backoff::Manner::in_crowd) : backoff_(manner) {}
@@ -117,18 +119,20 @@ class Pacing {
   uint64_t seen_ = 0;
 };
 
-/// A task that is being run by polling. Advanced by one thread at a time; done() and, after it, status() may be read by any thread.
+/// A task that runs by polling. Advanced by one thread at a time; done() and, after it, status()
+/// may be read by any thread.
 class Operation {
  public:
   explicit Operation(Task task) noexcept;
 
-  /// Runs until the task waits or ends. True when it has ended.
+  /// Runs until the task waits or ends. Returns true if it has ended.
   bool advance();
 
   bool done() const { return done_.load(std::memory_order_acquire); }
   const Status &status() const { return status_; }
-  /// What is rung when advancing it again may help; nullptr when nothing is. For the thread that advances it. Belongs to an object the task
-  /// refers to, so it outlives the operation.
+  /// The doorbell that is rung when advancing again may help; nullptr if there is none. For the
+  /// thread that advances the operation. It belongs to an object that the task refers to, so it
+  /// outlives the operation.
   Doorbell *doorbell() const { return doorbell_; }
 
  private:
@@ -144,26 +148,28 @@ class Operation {
   std::shared_ptr<Operation> next_;
 };
 
-/// What came of a look at a queue.
+/// The result of an attempt to advance a queue.
 enum class Look {
-  empty,      ///< nothing is left
-  waits,      ///< something is
-  elsewhere,  ///< another thread has its turn
+  empty,      ///< no operation is left
+  waits,      ///< an operation is left
+  elsewhere,  ///< another thread is advancing the queue
 };
 
-/// Operations that run one after another in the order they were submitted. Whoever needs a result lends its thread by calling progress,
-/// where a progress thread watches the queue no longer than for that result.
+/// Operations that run one after another, in the order of submission. A thread that needs a result
+/// advances the queue itself by calling progress(). If a progress thread watches the queue, the
+/// caller stops as soon as its result is there.
 class OperationQueue {
  public:
   OperationQueue() = default;
   OperationQueue(const OperationQueue &) = delete;
   ~OperationQueue();
 
-  /// Takes an operation in. What its task refers to must live until it has ended.
+  /// Adds an operation. Objects that its task refers to must live until it has ended.
   std::shared_ptr<Operation> submit(Task task);
 
-  /// Advances the first operations as far as they go; once `wanted` has ended, those behind it only where no progress thread will.
-  /// Returns at once when another thread is doing so.
+  /// Advances operations in order until one waits. Once `wanted` has ended, later ones are advanced
+  /// only if no progress thread watches the queue. Returns immediately if another thread is
+  /// advancing it.
   Look progress(const Operation *wanted = nullptr);
 
   /// Waits until the operation has ended or set the flag.
@@ -175,12 +181,13 @@ class OperationQueue {
   /// submit and wait.
   Status run(Task task);
 
-  /// What to listen to before a look; nullptr when nothing rings.
+  /// The doorbell to listen to before an attempt to advance; nullptr if none is rung.
   Doorbell *doorbell() const { return doorbell_.load(std::memory_order_acquire); }
-  /// Whether who listened to that and then looked hears of what happens next. Otherwise another look is due.
+  /// True if a thread that listened to `bell` before an attempt with result `look` will be rung at
+  /// the next event. Otherwise it must try again at once.
   bool hears(Look look, const Doorbell *bell) const { return look == Look::elsewhere ? bell == &moved_ : bell == doorbell(); }
 
-  /// A progress thread, which says so, has taken the queue in and not let go of it.
+  /// True if a progress thread holds the queue, as it declares by set_watched().
   bool watched() const { return watched_.load(std::memory_order_relaxed); }
   void set_watched(bool watched) { watched_.store(watched, std::memory_order_relaxed); }
 
@@ -193,16 +200,18 @@ class OperationQueue {
   std::shared_ptr<Operation> pop();
 
   std::mutex list_mutex_;               ///< guards the list
-  std::atomic<bool> advanced_{false};   ///< some thread has its turn
-  std::atomic<bool> looked_at_{false};  ///< by others, in the turn of a thread: they wait
-  Doorbell moved_;                      ///< rung when a turn has ended, or an operation for which others wait
+  std::atomic<bool> advanced_{false};   ///< a thread is advancing the queue
+  std::atomic<bool> looked_at_{false};  ///< other threads have tried and wait
+  /// Rung when a turn has ended, or an operation for which others wait.
+  Doorbell moved_;
   std::atomic<Doorbell *> doorbell_{nullptr};
   std::shared_ptr<Operation> head_;
   Operation *tail_ = nullptr;
   std::atomic<bool> watched_{false};
 };
 
-/// Awaits the end of an operation in another queue, lending that queue the waiting thread.
+/// Awaits the end of an operation in another queue. The waiting thread advances that queue
+/// meanwhile.
 class OperationEnd final : public Waitable {
  public:
   OperationEnd(OperationQueue &queue, const Operation &operation) : queue_(queue), operation_(operation) {}
@@ -211,7 +220,7 @@ class OperationEnd final : public Waitable {
     *out_ready = operation_.done();
     return {};
   }
-  /// None when it has ended by now: another look is due.
+  /// nullptr if the operation has ended by now: poll again at once.
   Doorbell *doorbell() override {
     Doorbell *bell = queue_.doorbell();
     return operation_.done() ? nullptr : bell;

@@ -1,4 +1,5 @@
-/// @file Pool threads: started when first needed, at most one fewer than the usable cores, asleep when idle.
+/// @file Pool threads: started when first needed, at most one fewer than the usable cores, asleep
+/// when idle.
 #include "core/thread_pool.h"
 
 #include "core/doorbell.h"
@@ -21,7 +22,8 @@
 namespace zero {
 namespace {
 
-/// One call of run_pieces: lives on the caller's stack, and workers leave it before the caller returns.
+/// One call of run_pieces: lives on the caller's stack, and workers leave it before the caller
+/// returns.
 struct Job {
   PieceFunction function;
   void *context;
@@ -34,7 +36,8 @@ struct Job {
   }
 };
 
-/// A progress thread, whose policy SCHED_BATCH is its own (progress_thread.cpp), may start a worker, which would keep it.
+/// Leaves the policy SCHED_BATCH that a worker inherits if a progress thread starts it
+/// (progress_thread.cpp).
 void leave_batch() {
   const sched_param none{};
   const bool inherited = ::sched_getscheduler(0) == SCHED_BATCH && ::sched_getscheduler(::getpid()) == SCHED_OTHER;
@@ -47,7 +50,7 @@ struct Worker {
   Doorbell bell;
 };
 
-/// Most threads that help in one job.
+/// Maximum number of threads that help in one job.
 constexpr int64_t kMostHelpers = 255;
 
 class Pool {
@@ -76,7 +79,8 @@ class Pool {
   }
 
  private:
-  /// From one that has not come to it: it may be long until it gets a core, and nothing is left to do.
+  /// Takes a job back from a worker that has not begun it. The worker may wait long for a core, and
+  /// no work is left.
   static void take_back(Job &job, Worker &worker) {
     Job *mine = &job;
     if (!worker.job.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel)) return;
@@ -84,7 +88,7 @@ class Pool {
     job.helpers.fetch_sub(1);
   }
 
-  /// nullptr when there are no more workers and none may be started.
+  /// Returns nullptr if there are no more workers and none may be started.
   Worker *worker_at(size_t index) {
     const std::lock_guard lock(mutex_);
     if (index < workers_.size()) return workers_[index].get();
