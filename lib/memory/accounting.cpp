@@ -1,4 +1,4 @@
-/// @file Counting bytes by category.
+/// @file Counts bytes by category.
 #include "memory/accounting.h"
 
 namespace zero {

@@ -1,4 +1,5 @@
-/// @file Accounting: bytes by category, now and at peak. Knows the categories' numbers; never what lies in the memory.
+/// @file Accounting: bytes by category, now and at peak. Knows the categories' numbers, not the
+/// contents of the memory.
 #pragma once
 
 #include <zero/stats.h>
@@ -9,13 +10,15 @@
 
 namespace zero {
 
-/// Categories are those of zero_memory; the total is kept with them, so that its peak is that of one moment. Any thread.
+/// The categories are those of zero_memory. The total has a counter of its own, so that its peak is
+/// that of one moment. Callable from any thread.
 class Accounting {
  public:
   static constexpr int32_t kCategories = ZERO_MEMORY_WORKSPACE + 1;
   static constexpr bool valid(int32_t category) { return category >= 0 && category < kCategories; }
 
-  /// Counts memory that came (positive) or went. `category` is not ZERO_MEMORY_TOTAL.
+  /// Counts memory that was allocated (positive) or freed (negative). `category` is not
+  /// ZERO_MEMORY_TOTAL.
   void add(int32_t category, int64_t nbytes);
   int64_t now(int32_t category) const { return counter(category).now.load(std::memory_order_relaxed); }
   int64_t peak(int32_t category) const { return counter(category).peak.load(std::memory_order_relaxed); }

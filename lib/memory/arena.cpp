@@ -1,4 +1,4 @@
-/// @file Where arenas get their memory.
+/// @file Allocates and frees the memory of arenas.
 #include "memory/arena.h"
 
 #include "core/pages.h"
@@ -55,7 +55,7 @@ void Arena::hold(const MemorySource &source, int32_t category, std::shared_ptr<M
   source.accounting->add(category, nbytes_);
 }
 
-/// Threads of this process reach the memory of all their devices by its address.
+/// Threads of this process access the memory of all their devices by its address.
 Status Arena::create_on_device(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out) {
   Arena arena;
   std::shared_ptr<Mapping> mapping;

@@ -1,5 +1,5 @@
-/// @file Arena: one zeroed allocation from which views are handed out. Knows where memory comes from (hook, pages, shared mappings, a
-/// device) and who counts it; never what is kept in it.
+/// @file Arena: one zeroed allocation that is divided into views. Knows the source of the memory
+/// (hook, pages, shared mappings, a device) and its accounting, not its contents.
 #pragma once
 
 #include "core/config.h"
@@ -18,12 +18,12 @@ namespace zero {
 /// Views begin on multiples of this many bytes.
 inline constexpr int64_t kViewAlignment = 64;
 
-/// Who provides memory and who is told of it. All outlive every arena made with them.
+/// The provider of memory and its accounting. All outlive every arena made with them.
 struct MemorySource {
   const AllocatorHook *hook;
   Accounting *accounting;
-  bool for_threads = false;        ///< shared arenas are for threads of this process alone
-  const Device *device = nullptr;  ///< arenas lie there, and the hook is not told of them
+  bool for_threads = false;        ///< shared arenas are for the threads of this process alone
+  const Device *device = nullptr;  ///< arenas are allocated there, and the hook is not called
 };
 
 class Arena {
@@ -33,16 +33,18 @@ class Arena {
   Arena &operator=(Arena &&other) noexcept;
   ~Arena() { release(); }
 
-  /// Memory of this process: from the hook where there is one, otherwise pages of the system. Every page is touched, because the first
-  /// touch is several times slower than later ones. 0 bytes make an empty arena.
+  /// Allocates memory of this process, from the hook if there is one, otherwise from the system.
+  /// Every page is touched, because the first touch is several times slower than later ones. 0
+  /// bytes make an empty arena.
   static Status create_private(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out);
-  /// Memory that other processes may map; the hook is told of it. 0 bytes make one page, so that every rank has a mapping to share.
+  /// Allocates memory that other processes may map, and reports it to the hook. 0 bytes make one
+  /// page, so that every rank has a mapping to share.
   static Status create_shared(const MemorySource &source, int32_t category, int64_t nbytes, Arena *out);
 
-  /// What create_private takes for `nbytes`: whole pages.
+  /// Returns the bytes that create_private allocates for `nbytes`: whole pages.
   static int64_t private_nbytes(int64_t nbytes);
 
-  /// Gives the memory back now.
+  /// Frees the memory now.
   void release();
 
   std::byte *data() const { return data_; }
@@ -50,10 +52,10 @@ class Arena {
   /// nullptr for private memory of the host.
   const std::shared_ptr<Mapping> &mapping() const { return mapping_; }
 
-  /// The next `nbytes` bytes, aligned to kViewAlignment. The arena must have been made large enough.
+  /// Returns the next `nbytes` bytes, aligned to kViewAlignment. The arena must be large enough.
   std::byte *take(int64_t nbytes);
 
-  /// Bytes that a view takes up in an arena.
+  /// The bytes that a view occupies in an arena.
   static constexpr int64_t view_nbytes(int64_t nbytes) { return round_up(nbytes, kViewAlignment); }
 
  private:

@@ -1,4 +1,4 @@
-/// @file What makes a module the CUDA module.
+/// @file CUDA module: the properties that identify it.
 #include "memory/cuda_module.h"
 
 #include "core/log.h"

@@ -1,4 +1,5 @@
-/// @file Finding and loading libzero_cuda.so. Knows which build it must come from, nothing of what CUDA does.
+/// @file CUDA module: finds and loads libzero_cuda.so. Knows the build that it must come from,
+/// nothing of CUDA.
 #pragma once
 
 #include "core/status.h"
@@ -8,8 +9,10 @@
 
 namespace zero {
 
-/// Loads the module once per process and for ever. `path` is where it lies; empty: the variable ZERO_CUDA_MODULE, then the folder of
-/// libzero, then wherever the loader finds it. ZERO_E_MODULE tells what was tried, why it failed and what to install. Any thread.
+/// Loads the module once per process and never unloads it. `path` names its file. If it is empty,
+/// the variable ZERO_CUDA_MODULE, the folder of libzero and the loader's path are searched in this
+/// order. ZERO_E_MODULE names the files tried, the reasons and the remedy. Callable from any
+/// thread.
 Status load_cuda_module(const std::string &path, const zero_cuda_table **out);
 
 }  // namespace zero

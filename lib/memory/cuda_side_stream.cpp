@@ -1,4 +1,4 @@
-/// @file Lanes of CUDA devices.
+/// @file Side streams on CUDA devices.
 #include "memory/cuda_side_stream.h"
 
 #include "core/signals_blocked.h"
@@ -13,7 +13,7 @@
 namespace zero {
 namespace {
 
-/// Lanes of one device that may never end, and what waits for them to be given back.
+/// Side streams of one device that may never end, and the deferred frees that wait for them.
 struct Abandoned {
   int64_t lanes = 0;
   std::vector<std::function<void()>> kept;
@@ -24,7 +24,7 @@ struct AbandonedDevices {
   std::map<int64_t, Abandoned> devices;
 };
 
-/// Never destroyed: threads that end communicators may outlive everything else.
+/// Never destroyed: threads that end communicators may outlive all other objects.
 AbandonedDevices &abandoned() {
   static auto *all = new AbandonedDevices;
   return *all;
@@ -106,7 +106,7 @@ void CudaSideStream::abandon() const {
   ++abandoned().devices[device_].lanes;
 }
 
-/// To free may wait for other work of the device, so a thread of its own does that.
+/// Freeing may wait for other work of the device, so a thread of its own does it.
 void CudaSideStream::reclaim() const {
   std::vector<std::function<void()>> kept;
   {

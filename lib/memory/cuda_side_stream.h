@@ -1,4 +1,5 @@
-/// @file CudaSideStream: a stream of a CUDA device beside that of a Device, and what waits for work of a device that may never end.
+/// @file CudaSideStream: a stream of a CUDA device beside that of a Device, and the memory that is
+/// kept while such a stream may never end.
 #pragma once
 
 #include "core/side_stream.h"
@@ -11,11 +12,12 @@ namespace zero {
 
 class CudaSideStream final : public SideStream {
  public:
-  /// `leader` is the stream of the work that lanes follow; wait_for_leader() is called only while it exists.
+  /// `leader` is the stream of the work that side streams wait for. Call wait_for_leader() only
+  /// while it exists.
   CudaSideStream(const zero_cuda_table &cuda, int64_t device, void *leader) : cuda_(cuda), device_(device), leader_(leader) {}
   CudaSideStream(const CudaSideStream &) = delete;
   ~CudaSideStream() override;
-  /// Once, before anything else. Errors: ZERO_E_DEVICE_FAILED.
+  /// Call it once, before anything else. Errors: ZERO_E_DEVICE_FAILED.
   Status open();
 
   Status find(const void *memory, bool *out_here) const override;
@@ -35,15 +37,16 @@ class CudaSideStream final : public SideStream {
   const int64_t device_;
   void *const leader_;
   void *stream_ = nullptr;
-  void *turn_ = nullptr;    ///< event that hands over from the leader
+  void *turn_ = nullptr;    ///< event: the end of the leader's work so far
   void *marked_ = nullptr;  ///< event of mark()
 };
 
 bool is_abandoned(int64_t device);
 void keep_until_reclaimed(int64_t device, std::function<void()> free);
 
-/// Frees something of a device: now, or when its abandoned lanes have been reclaimed, because until then it would wait for them. What there
-/// is no memory to remember is never freed.
+/// Frees something of a device: at once, or if side streams of it are abandoned, after they have
+/// been reclaimed, because freeing would wait for them. It is never freed if there is no memory to
+/// record it.
 template <class Free>
 void give_back(int64_t device, const Free &free) noexcept {
   if (!is_abandoned(device)) return free();
@@ -53,7 +56,8 @@ void give_back(int64_t device, const Free &free) noexcept {
   }
 }
 
-/// Zeroed memory of a device, which lives until its last holder lets go of it. Errors: ZERO_E_OUT_OF_MEMORY.
+/// Allocates zeroed memory of a device, which lives until its last holder releases it. Errors:
+/// ZERO_E_OUT_OF_MEMORY.
 Status allocate_on_device(const zero_cuda_table &cuda, int64_t device, int64_t nbytes, std::shared_ptr<Mapping> *out);
 
 }  // namespace zero

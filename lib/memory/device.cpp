@@ -1,4 +1,4 @@
-/// @file Copies between a device and the host, part by part.
+/// @file Device: copies between a device and the host, part by part.
 #include "memory/device.h"
 
 #include "core/owned_fd.h"
@@ -37,7 +37,7 @@ std::string describe_devices() {
 }
 
 Status Device::open(const std::string &module, int64_t index, std::unique_ptr<Device> *out) {
-  const StandardFdsHeld held;  // the driver opens its files at the first call
+  const StandardFdsHeld held;  // the driver opens files in its first call
   const zero_cuda_table *cuda = nullptr;
   ZERO_TRY(load_cuda_module(module, &cuda));
   int64_t count = 0;
@@ -71,7 +71,7 @@ Status Device::allocate() {
                        lld(staging_nbytes()), text_of(cuda_, error).c_str());
 }
 
-/// What is still under way ends first. A device that has failed gives nothing back, and nothing more can be done about it.
+/// Waits for current work first. The memory of a device that has failed cannot be freed.
 void Device::release() {
   if (stream_ == nullptr && turn_ == nullptr) return;
   const auto free = [&cuda = cuda_, index = index_, stream = std::exchange(stream_, nullptr), turn = std::exchange(turn_, nullptr),
@@ -122,7 +122,8 @@ Status Device::wait_for(void *stream) const {
   return begin_after(stream);
 }
 
-/// A graph knows no work from before it, so this object's becomes part of it first.
+/// A captured stream cannot wait for work from before the capture, so the work of this object
+/// becomes part of the graph first.
 Status Device::signal(void *stream) const {
   bool captured = false;
   ZERO_TRY(captures(stream, &captured));
@@ -195,7 +196,7 @@ Status Device::move(const Buffer &buffer, void *out, const void *from, int64_t n
   return check(cuda_.event_record(index_, buffer.moved, stream_), "recording an event");
 }
 
-/// Whatever happens, nothing reads the caller's memory when this returns.
+/// In all cases nothing reads the caller's memory after return.
 Status Device::fetch(const void *from, int64_t nbytes, void *stream, const Use &use) {
   struct End {
     const Device &device;
@@ -207,7 +208,8 @@ Status Device::fetch(const void *from, int64_t nbytes, void *stream, const Use &
   return fetch_parts(static_cast<const std::byte *>(from), nbytes, use);
 }
 
-/// While one part is used, the next one travels. Copies of earlier calls come first in our stream, so buffers that they used are free.
+/// While one part is used, the next one is copied. Copies of earlier calls come first in this
+/// object's stream, so their buffers are free.
 Status Device::fetch_parts(const std::byte *from, int64_t nbytes, const Use &use) {
   const auto begin_part = [&](int64_t begin) -> Status {
     if (begin >= nbytes) return {};

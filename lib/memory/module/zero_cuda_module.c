@@ -1,11 +1,11 @@
-/// @file libzero_cuda.so: CUDA's run time behind the table of zero_cuda_module.h. The only file beside kernels/cuda/launch.h that includes
-/// CUDA's headers; no policy, no state.
+/// @file libzero_cuda.so: CUDA's runtime behind the table of zero_cuda_module.h. Apart from
+/// kernels/cuda/launch.h the only file that includes CUDA's headers. No policy, no state.
 #include "zero_cuda_module.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
-/* A call that fails leaves its error for cudaGetLastError, where the program would take it for one of its own. */
+/* Clears the error of a failed call, or the program would get it from cudaGetLastError. */
 static int32_t settle(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return (int32_t)error;
@@ -17,7 +17,8 @@ int32_t zero_cuda_pop(void);
 int32_t zero_cuda_load_kernels(void);
 extern const struct zero_cuda_kernels zero_cuda_kernels;
 
-/* The mode is that in which streams captured by other threads do not matter: a look at an event would end their captures. */
+/* Sets a capture mode that ignores captures by other threads: otherwise an event query would
+ * end them. */
 static cudaError_t enter_in(enum cudaStreamCaptureMode mode, int64_t device, zero_cuda_visit *visit) {
   cudaError_t error = (cudaError_t)zero_cuda_push(device, &visit->pushed);
   visit->mode = -1;
@@ -37,7 +38,7 @@ static int32_t leave(cudaError_t error, const zero_cuda_visit *visit) {
   return settle(error == cudaSuccess ? left : error);
 }
 
-/* The whole of a function that makes one call on a device. */
+/* The body of a function that makes one call on a device. */
 #define RETURN_ON(device, call)                  \
   do {                                           \
     zero_cuda_visit visit;                       \
@@ -67,7 +68,8 @@ static int32_t module_device_name(int64_t device, char *out, int64_t out_nbytes)
   return 0;
 }
 
-/* Asked in the middle of captures of this thread too, to which the question does nothing: no driver is to count it among unsafe calls. */
+/* Also called during captures of this thread, which the query does not affect. The relaxed mode
+ * keeps drivers from rejecting it as unsafe. */
 static int32_t module_memory_device(int64_t device, const void *address, int64_t *out) {
   zero_cuda_visit visit;
   struct cudaPointerAttributes attributes = {0};
@@ -77,7 +79,7 @@ static int32_t module_memory_device(int64_t device, const void *address, int64_t
   return leave(error, &visit);
 }
 
-/* To ask for the device of a captured stream is an error that ends the capture. */
+/* Does not ask for the device of a captured stream: that error would end the capture. */
 static int32_t module_stream_device(int64_t device, void *stream, int64_t *out) {
   zero_cuda_visit visit;
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -149,7 +151,8 @@ static int32_t module_stream_follow(int64_t device, void *stream, void *event) {
   RETURN_ON(device, cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
 }
 
-/* The memory is cleared in a stream of its own: work in the default stream would end captures of streams that wait for that one. */
+/* Clears the memory in a stream of its own: work in the default stream would end captures of
+ * streams that wait for it. */
 static int32_t module_device_alloc(int64_t device, int64_t nbytes, void **out) {
   zero_cuda_visit visit;
   void *data = NULL;
