@@ -1,5 +1,5 @@
-/// @file The barrier that every exported call passes: nothing escapes, and each error leaves its code and text with the calling thread.
-/// Knows nothing of what the calls do.
+/// @file Barrier: every exported call passes it. No exception escapes, and each error stores its
+/// code and text for the calling thread. Knows nothing of the calls.
 #pragma once
 
 #include "api/handles.h"
@@ -14,19 +14,20 @@
 
 namespace zero::api {
 
-/// Keeps an error for zero_last_error_copy on this thread and returns its code.
+/// Stores an error for zero_last_error_copy on this thread and returns its code.
 int32_t remember(const Status &status) noexcept;
 /// The same for the exception that is being handled in an exported function.
 int32_t remember_exception(const char *function) noexcept;
 /// The same for a call made in a child process.
 int32_t remember_fork(const char *function) noexcept;
 
-/// The code and text that remember kept on this thread.
+/// The code and text that remember stored on this thread.
 int32_t last_code() noexcept;
 const char *last_text() noexcept;
 
-/// Holds off the cancellation of this thread (pthread_cancel) while it lives: a call that is unwound half-way would leave its group in an
-/// unknown state. A request that comes meanwhile takes effect in the program, after the call.
+/// Delays cancellation of this thread (pthread_cancel) during its lifetime: a call that is unwound
+/// half-way would leave its group in an unknown state. A request made meanwhile takes effect in the
+/// program, after the call.
 class CancellationHeld {
  public:
   CancellationHeld() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -38,7 +39,7 @@ class CancellationHeld {
 };
 
 /// Runs the body of an exported function that starts nothing, so that the process may fork
-/// afterwards: a callable that returns a Status and writes outputs last.
+/// afterwards. The body is a callable that returns a Status and writes outputs last.
 template <class Body>
 int32_t guarded_without_start(Body &&body, const char *function = __builtin_FUNCTION()) noexcept {
   const CancellationHeld held;
@@ -57,7 +58,7 @@ int32_t guarded(Body &&body, const char *function = __builtin_FUNCTION()) noexce
   return guarded_without_start(std::forward<Body>(body), function);
 }
 
-/// What stands behind a public handle type: its class and kind. Specialised by the header of each noun.
+/// The class and kind of a public handle type. Specialised by the header of each noun.
 template <class Public>
 struct Noun;
 
@@ -66,7 +67,7 @@ uint64_t handle_value(const Public *handle) {
   return reinterpret_cast<uintptr_t>(handle);
 }
 
-/// The object of a handle given as the parameter `argument`.
+/// Finds the object of a handle given as the parameter `argument`.
 template <class Public>
 Status find(const Public *handle, const char *argument, std::shared_ptr<typename Noun<Public>::Object> *out) {
   std::shared_ptr<void> object;
@@ -75,7 +76,7 @@ Status find(const Public *handle, const char *argument, std::shared_ptr<typename
   return {};
 }
 
-/// The body of an exported function that asks or tells one object and does not wait: act(object) -> Status.
+/// The body of an exported function on one object that does not wait: act(object) -> Status.
 template <class Public, class Act>
 int32_t call(const Public *handle, const char *argument, Act &&act, const char *function = __builtin_FUNCTION()) noexcept {
   return guarded(
@@ -87,13 +88,14 @@ int32_t call(const Public *handle, const char *argument, Act &&act, const char *
       function);
 }
 
-/// A new handle for an object. Throws std::bad_alloc.
+/// Makes a handle for an object. Throws std::bad_alloc.
 template <class Public>
 Public *make_handle(std::shared_ptr<typename Noun<Public>::Object> object) {
   return reinterpret_cast<Public *>(static_cast<uintptr_t>(insert_handle(Noun<Public>::kKind, std::move(object))));
 }
 
-/// The body of an exported release: NULL is allowed, a handle that is not live changes only the last error.
+/// The body of an exported release. NULL is allowed. A handle that is not live changes only the
+/// last error.
 template <class Public>
 void release(Public *handle, const char *argument, const char *function = __builtin_FUNCTION()) noexcept {
   if (handle == nullptr) return;

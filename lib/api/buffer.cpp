@@ -21,7 +21,7 @@ Status describe_create(Work &work, zero_group *handle, const zero_config *config
   return {};
 }
 
-/// What all calls on a buffer that may wait begin with.
+/// Begins each call on a buffer that may wait.
 Status find_buffer(Work &work, const zero_buffer *handle, const void *stream, std::shared_ptr<Buffer> *out) {
   ZERO_TRY(find(handle, "buffer", out));
   ZERO_TRY(check_stream(stream));

@@ -19,7 +19,7 @@ namespace {
 constexpr Choice kParts[] = {{ZERO_PART_ALL, "ZERO_PART_ALL"}, {ZERO_PART_PARAMS, "ZERO_PART_PARAMS"}};
 constexpr Choice kScopes[] = {{ZERO_SCOPE_ONE, "ZERO_SCOPE_ONE"}, {ZERO_SCOPE_EACH, "ZERO_SCOPE_EACH"}};
 
-/// Files are named by paths of the system, which are shorter.
+/// No path that the system accepts is longer.
 constexpr size_t kMostPathNbytes = 4095;
 
 Status check_path(const char *given, const char *argument) {
@@ -32,7 +32,7 @@ Status check_path(const char *given, const char *argument) {
 
 Status check_folder(const char *folder) { return check_path(folder, "folder"); }
 
-/// The checkpoint whose work runs in its queue.
+/// Makes the work run in the checkpoint's queue, and keeps the checkpoint alive.
 void own(Work &work, const std::shared_ptr<Checkpoint> &checkpoint) {
   work.queue = checkpoint->queue();
   work.owner = checkpoint;
@@ -47,7 +47,7 @@ Status find_checkpoint(Work &work, const zero_checkpoint *handle, const char *pa
   return {};
 }
 
-/// The short form makes a checkpoint for the one call.
+/// Makes a checkpoint for the one call of the short form.
 Status make_checkpoint(Work &work, const zero_optimizer *handle, const char *folder, void *stream, std::shared_ptr<Checkpoint> *out) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));

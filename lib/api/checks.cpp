@@ -1,4 +1,4 @@
-/// @file Checks of arguments that several nouns share.
+/// @file Checks: arguments that several nouns share.
 #include "api/checks.h"
 
 #include "core/choice.h"

@@ -1,4 +1,5 @@
-/// @file Checks of arguments that several nouns share. Each text names the parameter, what it was given and what was expected.
+/// @file Checks: arguments that several nouns share. Each text names the parameter, the value given
+/// and the values expected.
 #pragma once
 
 #include "core/dtype.h"
@@ -9,29 +10,32 @@
 
 namespace zero::api {
 
-/// A pointer that must not be NULL.
+/// Checks that a pointer is not NULL.
 Status check_pointer(const void *pointer, const char *argument);
-/// low <= value <= high.
+/// Checks low <= value <= high.
 Status check_bounds(int64_t value, int64_t low, int64_t high, const char *argument);
-/// Streams are reserved for device memory; everything here lies in host memory.
+/// Checks that no stream is given: streams are for device memory, and this memory is the host's.
 Status check_stream(const void *stream);
 Status check_dtype(int32_t dtype);
 Status check_reduce(int32_t op);
-/// count >= 0 whose bytes fit into an int64. The dtype is a valid one.
+/// Checks that count >= 0 and its bytes fit into an int64. The dtype is valid.
 Status check_count(int64_t count, int32_t dtype, const char *argument);
-/// `count` elements at `data`, which may be NULL only when count is 0. The dtype is a valid one.
+/// Checks `count` elements at `data`, which may be NULL only if count is 0. The dtype is valid.
 Status check_elements(const void *data, int64_t count, int32_t dtype, const char *argument, const char *count_argument);
-/// [offset, offset + count) within a whole of `total`.
+/// Checks that [offset, offset + count) is within a whole of `total`.
 Status check_range(int64_t offset, int64_t count, int64_t total, const char *whole);
-/// Memory that is read and memory that is written must not overlap, except that `inner` may lie at `in_place` (NULL: nowhere), which is a
-/// part of `outer` of the same size. `rule` says so in the text.
+/// A range of memory that is read or written.
 struct Span {
   const void *data;
   int64_t nbytes;
 };
+/// Checks that memory that is read does not overlap memory that is written. The exception is
+/// `inner` at `in_place` (NULL: nowhere), a part of `outer` of the same size. `rule` states this in
+/// the text.
 Status check_overlap(Span inner, Span outer, const void *in_place, const char *rule);
 
-/// Copies a text as zero_describe_... promise: cut to fit, always terminated. The outputs were checked with check_text_outputs.
+/// Copies a text as the zero_describe_... functions promise: cut to fit, always terminated.
+/// check_text_outputs has checked the outputs.
 void copy_text(const std::string &text, char *out, int64_t out_nbytes, int64_t *out_needed);
 Status check_text_outputs(const char *out, int64_t out_nbytes);
 

@@ -1,4 +1,5 @@
-/// @file Releases at the end of the process: the one thing that libzero leaves to be run there, and only after it has initialised MPI.
+/// @file Exit release: the only function that libzero runs at exit, and only after it has
+/// initialised MPI.
 #include "api/exit_release.h"
 
 #include "api/handles.h"
@@ -11,7 +12,7 @@
 namespace zero::api {
 namespace {
 
-/// Requests keep what they were begun on: with one under way MPI stays as it is.
+/// Requests keep their objects alive, so MPI is not finalised while one runs.
 void release_all(int status, void *) {
   if (status != 0 || forked() || !mpi_awaits_release()) return;
   for (const Kind kind : {Kind::checkpoint, Kind::optimizer, Kind::buffer, Kind::group}) remove_handles(kind);

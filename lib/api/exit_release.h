@@ -1,4 +1,4 @@
-/// @file What becomes of MPI where a program ends well without having released its groups.
+/// @file Exit release: finalises MPI if a program ends successfully without releasing its groups.
 /// Knows handles and that MPI waits for a release; nothing of groups.
 #pragma once
 
@@ -6,9 +6,11 @@
 
 namespace zero::api {
 
-/// The making of a group that may start MPI. Where libzero has started it, a process that ends with status 0 and holds groups still
-/// releases them first, as the program should have: otherwise MPI is not finalised, and the launcher calls the run a failure. A process
-/// that ends with another status does not wait for the others, and what has failed is left to the launcher.
+/// Wraps the creation of a group that may start MPI. If libzero has started MPI, and a process ends
+/// with status 0 while it holds groups, its groups are released first, as the program should have
+/// done. Otherwise MPI would not be finalised, and the launcher would report a failed run. A
+/// process that ends with another status does not wait for other ranks; the launcher handles its
+/// failure.
 Task released_at_exit(Task making);
 
 }  // namespace zero::api

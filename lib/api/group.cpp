@@ -1,4 +1,5 @@
-/// @file zero/group.h: creation, and what is asked of a group without other ranks. Collectives are in group_collectives.cpp.
+/// @file zero/group.h: creation, and queries that need no other ranks. Collectives are in
+/// group_collectives.cpp.
 #include "group/group.h"
 
 #include "api/exit_release.h"
@@ -23,14 +24,15 @@ constexpr int64_t kIdNbytes = 256;
 constexpr int64_t kLongestDeadlineMs = int64_t{1} << 40;
 constexpr int64_t kLargestInt32 = 0x7fffffff;
 
-/// A queue of its own for an operation that has no group yet.
+/// Uses a new queue for an operation that has no group yet.
 void describe_creation(Work &work, Task task) {
   work.queue = std::make_shared<OperationQueue>();
   work.task.emplace(std::move(task));
   work.makes = Work::Makes::group;
 }
 
-/// The group adds numbers with the host kernels of this machine, and those of its device where it reaches one.
+/// The group reduces with the host kernels of this machine and, if it uses a device, with the
+/// device's.
 ReducerFactory reducer_factory(const Config &config) {
   return [config](const Place &place) -> std::shared_ptr<const Reducer> {
     const int64_t threads = host_threads(config, place);
@@ -45,7 +47,7 @@ Status check_device(const Config &config) {
   return {};
 }
 
-/// The options of a group to be made.
+/// Reads the options of a new group.
 Status read_config(const zero_config *config, std::shared_ptr<Config> *out) {
   ZERO_TRY(find_config(config, out));
   return check_device(**out);

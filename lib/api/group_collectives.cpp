@@ -12,7 +12,7 @@
 namespace zero::api {
 namespace {
 
-/// What every data-moving collective is given.
+/// The arguments that all data-moving collectives share.
 struct Call {
   zero_group *group;
   const void *send;
@@ -31,7 +31,8 @@ struct Argument {
   const char *name;
 };
 
-/// Memory and stream must be those of the group's device, where it reaches one; what the stream was given comes first.
+/// If the group uses a device, memory and stream must be of that device. Later work of the group
+/// runs after the work given to the stream.
 Status check_reach(const Group &group, std::initializer_list<Argument> arguments, void *stream) {
   const Reducer &reducer = *group.reducer();
   if (!reducer.on_device()) return check_stream(stream);
@@ -39,7 +40,7 @@ Status check_reach(const Group &group, std::initializer_list<Argument> arguments
   return reducer.wait_for(stream);
 }
 
-/// Checks what all of them share and names the queue of collectives.
+/// Checks the shared arguments and names the queue of collectives.
 Status check_call(Work &work, const Call &call, std::shared_ptr<Group> *out) {
   ZERO_TRY(find(call.group, "group", out));
   ZERO_TRY(check_dtype(call.dtype));
@@ -78,7 +79,7 @@ Status check_equal_counts(const Call &call) {
 Span send_span(const Call &call) { return {call.send, call.send_count * dtype_nbytes(to_dtype(call.dtype))}; }
 Span recv_span(const Call &call) { return {call.recv, call.recv_count * dtype_nbytes(to_dtype(call.dtype))}; }
 
-/// Where this rank's share of a whole begins.
+/// The address of this rank's share of a whole.
 const void *own_part(const Group &group, const void *whole, int64_t total, int32_t dtype) {
   if (whole == nullptr) return nullptr;
   return static_cast<const std::byte *>(whole) + even_share(total, group.rank(), group.size()).begin * dtype_nbytes(to_dtype(dtype));

@@ -1,5 +1,6 @@
-/// @file The table of handles: chunks of slots that are never freed (a handle may be looked up by any thread until the process ends), each
-/// slot with a lock of its own, free slots in a list. Inserting, finding and removing touch one slot.
+/// @file Handle table: chunks of slots that are never freed, because any thread may look up a
+/// handle until the process ends. Each slot has a lock of its own. Free slots form a list.
+/// Inserting, finding and removing touch one slot.
 #include "api/handles.h"
 
 #include <array>
@@ -27,8 +28,9 @@ static_assert(sizeof(void *) == sizeof(uint64_t), "handles are pointers outside 
 
 struct Slot {
   std::mutex mutex;
-  uint64_t generation = 0;  ///< of the object it holds or, when it is free, held last; 0 = never used
-  Kind kind = Kind::none;   ///< none = free
+  /// Generation of the current object, or of the last one if free; 0: never used.
+  uint64_t generation = 0;
+  Kind kind = Kind::none;  ///< none = free
   std::shared_ptr<void> object;
   uint64_t next_free = kNoSlot;  ///< guarded by the table
 
@@ -40,10 +42,11 @@ struct Slot {
   /// @}
 };
 
-/// Constant-initialised and never destroyed: language run times release handles after static destructors have run.
+/// Constant-initialised and never destroyed: language runtimes release handles after static
+/// destructors have run.
 struct Table {
   std::array<std::atomic<Slot *>, kChunks> chunks;
-  std::mutex mutex;  ///< guards what follows
+  std::mutex mutex;  ///< guards the members below
   uint64_t slot_count = 0;
   uint64_t first_free = kNoSlot;
   int64_t live = 0;
@@ -54,7 +57,7 @@ uint64_t kind_bits(uint64_t handle) { return (handle >> kKindShift) & ((1U << kK
 uint64_t slot_bits(uint64_t handle) { return (handle >> kSlotShift) & ((1U << kSlotBits) - 1); }
 uint64_t generation_bits(uint64_t handle) { return handle >> kGenerationShift; }
 
-/// nullptr for a slot that was never made.
+/// Returns nullptr for a slot that was never made.
 Slot *find_slot(uint64_t index) {
   Slot *chunk = table.chunks[index / kChunkSlots].load(std::memory_order_acquire);
   return chunk != nullptr ? &chunk[index % kChunkSlots] : nullptr;
@@ -92,7 +95,7 @@ Status never_made(Kind kind, uint64_t handle, const char *argument) {
                        static_cast<unsigned long long>(handle), kind_name(kind));
 }
 
-/// The slot of a handle that was made, of the right kind, released or not.
+/// Finds the slot of a handle that was made and has the right kind, released or not.
 Status find_made(Kind kind, uint64_t handle, const char *argument, Slot **out) {
   ZERO_CHECK(handle != 0, ZERO_E_BAD_HANDLE, "%s is NULL; expected a %s", argument, kind_name(kind));
   if ((handle & 1) == 0 || !known_kind(kind_bits(handle)) || generation_bits(handle) == 0) return never_made(kind, handle, argument);
@@ -119,7 +122,8 @@ void open_for_readers(Slot &slot, uint64_t handle) {
   slot.live_handle.store(handle);
 }
 
-/// Called with the slot's lock held, before its object is given away. A reader that saw the handle live is about to end: it waits for nothing.
+/// Called with the slot's lock held, before its object is handed over. A reader that saw the handle
+/// live ends soon, because it never waits.
 void close_for_readers(Slot &slot) {
   slot.live_handle.store(0);
   while (slot.readers.load() > 0) std::this_thread::yield();
@@ -217,7 +221,7 @@ void remove_handles(Kind kind) {
       object = std::move(slot.object);
       slot.kind = Kind::none;
     }
-    // Not among the free ones again: the process ends.
+    // The slot is not added to the free ones: the process ends.
   }
 }
 

@@ -1,4 +1,4 @@
-/// @file The classes that stand behind the public handle types.
+/// @file Nouns: the classes of the public handle types.
 #pragma once
 
 #include "api/barrier.h"
@@ -67,7 +67,7 @@ struct Noun<zero_request> {
   static constexpr Kind kKind = Kind::request;
 };
 
-/// The config of a handle, or an empty one for NULL.
+/// Finds the config of a handle, or makes an empty one for NULL.
 Status find_config(const zero_config *handle, std::shared_ptr<Config> *out);
 
 }  // namespace zero::api

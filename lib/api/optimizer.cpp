@@ -1,5 +1,5 @@
-/// @file zero/optimizer.h: building an optimizer, gradients and views: calls that never wait for a task. Those that may are in
-/// optimizer_steps.cpp.
+/// @file zero/optimizer.h: building an optimizer, gradients and views. These calls never wait for a
+/// task; those that may are in optimizer_steps.cpp.
 #include "engine/optimizer/optimizer.h"
 
 #include "api/checks.h"

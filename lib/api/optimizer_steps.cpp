@@ -71,7 +71,7 @@ Status describe_part(Work &work, zero_optimizer *handle, PartTask part, void *st
   return {};
 }
 
-/// Module buffers lie on the host, whatever the stream has to do.
+/// Module buffers are in host memory, so the stream does not matter.
 Status describe_sync(Work &work, zero_optimizer *handle, void *stream) {
   std::shared_ptr<Optimizer> optimizer;
   ZERO_TRY(find_optimizer(work, handle, stream, &optimizer));

@@ -7,7 +7,7 @@
 namespace zero::api {
 namespace {
 
-/// Hands the made object out under a handle of its own; the request lets go of it.
+/// Returns the created object under a handle of its own, and drops the request's reference.
 template <class Public, class Object>
 Status take(Request &request, Work::Makes kind, const char *noun, std::shared_ptr<Object> &made, Public **out) {
   ZERO_TRY(check_pointer(out, "out"));
@@ -49,7 +49,7 @@ Status Request::check_take(Work::Makes kind, const char *noun) const {
 }
 
 zero_request *begin_request(const std::shared_ptr<Request> &request) {
-  // The handle first: once the task is in its queue there is no way back.
+  // Makes the handle first: a task in its queue cannot be withdrawn.
   auto *handle = make_handle<zero_request>(request);
   try {
     request->begin();
@@ -107,7 +107,7 @@ void zero_request_release(zero_request *request) {
   api::guarded([&]() -> Status {
     std::shared_ptr<void> object;
     ZERO_TRY(api::remove_handle(api::Kind::request, api::handle_value(request), "request", &object));
-    // The memory of an operation under way is still borrowed. Its outcome is of no interest any more.
+    // The memory of a running operation is still borrowed. Its result is ignored.
     (void)std::static_pointer_cast<api::Request>(object)->wait();
     return {};
   });

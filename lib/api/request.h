@@ -1,5 +1,6 @@
-/// @file Operations that may wait for other ranks. Each is described once, as a Work; the blocking call runs it, the _async call begins it
-/// behind a request. Knows nothing of what the operations do.
+/// @file Requests: operations that may wait for other ranks. A Work describes each once. The
+/// blocking call runs it; the _async call begins it and returns a request. Knows nothing of the
+/// operations.
 #pragma once
 
 #include "api/checks.h"
@@ -15,24 +16,26 @@
 
 namespace zero::api {
 
-/// The description of one operation. It stays where it is until the operation has ended: the task writes what it makes into it.
+/// The description of one operation. It keeps its address until the operation has ended, because
+/// the task writes results into it.
 struct Work {
   enum class Makes { nothing, group, buffer };
 
-  std::shared_ptr<void> owner;            ///< what the task refers to
-  std::shared_ptr<OperationQueue> queue;  ///< where it runs
+  std::shared_ptr<void> owner;            ///< keeps the objects of the task alive
+  std::shared_ptr<OperationQueue> queue;  ///< the queue that runs the task
   std::optional<Task> task;
-  std::shared_ptr<const std::atomic<bool>> begun;  ///< set by the task when the _async call may return; nullptr: at once
+  /// Set by the task when the _async call may return; nullptr: at once.
+  std::shared_ptr<const std::atomic<bool>> begun;
   Makes makes = Makes::nothing;
   std::shared_ptr<Group> group;
   std::shared_ptr<Buffer> buffer;
-  // Results before they go to the caller:
+  // Results before they are copied to the caller:
   zero_step_result step = {};
   zero_verify_result verified = {};
   zero_checkpoint_result checkpoint = {};
 };
 
-/// A result is filled in this library's size; the caller's may be older and shorter.
+/// Copies a result of this library's size; the caller's struct may be older and shorter.
 template <class Result>
 Task write_after(Task task, const Result &made, Result *out) {
   ZERO_CO_AWAIT(task);
@@ -40,22 +43,23 @@ Task write_after(Task task, const Result &made, Result *out) {
   co_return Status();
 }
 
-/// An operation that was begun. Its status may be asked for by one thread at a time.
+/// An operation that was begun. One thread at a time may query its status.
 class Request {
  public:
   Work work;
 
-  /// Hands the task to its queue. Throws std::bad_alloc, and then nothing was begun.
+  /// Submits the task to its queue. If it throws std::bad_alloc, nothing was begun.
   void begin();
-  /// Lends the queue this thread for as long as nothing waits. True when the operation has ended.
+  /// Advances the queue on this thread until something waits. Returns true if the operation has
+  /// ended.
   bool test();
   /// Waits until the _async call may return.
   void wait_for_begin();
   /// Waits until the operation has ended, at most until its deadline, and returns its status.
   Status wait();
-  /// Only after the end.
+  /// Call it only after the operation has ended.
   const Status &status() const { return operation_->status(); }
-  /// ZERO_OK when the object of that kind may be taken out now.
+  /// Returns ZERO_OK if the object of that kind may be taken now.
   Status check_take(Work::Makes kind, const char *noun) const;
   void mark_taken() { taken_ = true; }
 
@@ -64,10 +68,11 @@ class Request {
   bool taken_ = false;
 };
 
-/// Begins the request's work under a new handle, which is returned.
+/// Begins the request's work and returns a new handle for it.
 zero_request *begin_request(const std::shared_ptr<Request> &request);
 
-/// The body of a blocking call: describe(Work &) checks the arguments and describes, finish(Work &) writes outputs.
+/// The body of a blocking call: describe(Work &) checks the arguments and describes the work,
+/// finish(Work &) writes outputs.
 template <class Describe, class Finish>
 int32_t run_work(Describe &&describe, Finish &&finish, const char *function = __builtin_FUNCTION()) noexcept {
   return guarded(

@@ -45,7 +45,7 @@ Status list_prunable(const char *folder, int64_t keep, std::string *out) {
   return {};
 }
 
-/// A text that `make` writes, given out as zero_describe_... promise.
+/// Returns a text that `make` writes, as the zero_describe_... functions promise.
 template <class Make>
 Status give_text(char *out, int64_t out_nbytes, int64_t *out_needed, Make make) {
   ZERO_TRY(check_text_outputs(out, out_nbytes));

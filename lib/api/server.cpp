@@ -9,7 +9,7 @@
 namespace zero::api {
 namespace {
 
-/// What all calls on a server object that may wait begin with.
+/// Begins each call on a server object that may wait.
 Status find_server(Work &work, const zero_server *handle, std::shared_ptr<Server> *out) {
   ZERO_TRY(find(handle, "server", out));
   work.queue = (*out)->queue();
@@ -17,7 +17,7 @@ Status find_server(Work &work, const zero_server *handle, std::shared_ptr<Server
   return {};
 }
 
-/// In the turn of the group's own collectives.
+/// Runs in order with the group's own collectives.
 Status describe_seal(Work &work, zero_server *handle) {
   std::shared_ptr<Server> server;
   ZERO_TRY(find_server(work, handle, &server));

@@ -12,7 +12,8 @@
 namespace zero::api {
 namespace {
 
-/// Plain memory, so that threads which never fail run no constructor and exiting threads no destructor.
+/// Plain memory, so that threads that never fail run no constructor, and ending threads no
+/// destructor.
 struct LastError {
   int32_t code;
   char text[2048];
@@ -31,7 +32,7 @@ constinit thread_local LastError last_error = {};
 }  // namespace
 
 int32_t remember(const Status &status) noexcept {
-  // A text is missing only where there was no memory for it.
+  // A text is empty only if there was no memory for it.
   if (*status.text() == '\0') return keep(status.code(), "%s (no memory for a longer text)", status_name(status.code()));
   return keep(status.code(), "%s", status.text());
 }

@@ -1,4 +1,4 @@
-/// @file zero/stop.h: what signal handlers may call.
+/// @file zero/stop.h: functions that signal handlers may call.
 #include "api/checks.h"
 #include "api/nouns.h"
 #include "engine/optimizer/optimizer.h"
@@ -9,7 +9,7 @@ using namespace zero;
 
 namespace {
 
-/// What a signal handler asks of an optimizer.
+/// A stop request of a signal handler to an optimizer.
 struct StopCall {
   int64_t reason;
   int32_t code;
@@ -22,7 +22,8 @@ void request_stop(void *object, void *argument) {
 
 }  // namespace
 
-/// No barrier: a signal handler may have interrupted this thread within one, or while it writes an error text.
+/// Passes no barrier: a signal handler may have interrupted this thread inside one, or while it
+/// wrote an error text.
 int32_t zero_optimizer_request_stop(zero_optimizer *optimizer, int64_t reason) {
   if (reason <= 0) return ZERO_E_INVALID_ARGUMENT;
   StopCall call = {reason, ZERO_E_BAD_HANDLE};

@@ -1,4 +1,5 @@
-/// @file Public result structs, which grow at their end: the caller's struct_size says how much of one may be written. Knows no object.
+/// @file Result structs: public structs that grow at their end. The caller's struct_size limits the
+/// bytes to write. Knows no object.
 #pragma once
 
 #include "core/status.h"
@@ -16,7 +17,8 @@
 
 namespace zero::api {
 
-/// Bytes of a struct in the version it first shipped in: no caller knows a smaller one. They never change.
+/// The size of a struct in the version in which it first shipped; no caller has a smaller one.
+/// These numbers never change.
 template <class Struct>
 inline constexpr uint64_t kFirstNbytes = 0;
 template <>
@@ -36,7 +38,7 @@ inline constexpr uint64_t kFirstNbytes<zero_traffic_stats> = 32;
 template <>
 inline constexpr uint64_t kFirstNbytes<zero_step_stats> = 64;
 
-/// No version of a struct is ever larger; catches sizes that were never set.
+/// The upper limit of all versions of all structs; catches sizes that were never set.
 inline constexpr uint64_t kLargestStructNbytes = 4096;
 
 inline Status check_struct_nbytes(uint64_t nbytes, uint64_t first_nbytes) {
@@ -47,14 +49,15 @@ inline Status check_struct_nbytes(uint64_t nbytes, uint64_t first_nbytes) {
   return {};
 }
 
-/// A result struct that a caller offers.
+/// Checks a result struct that a caller offers.
 template <class Struct>
 Status check_struct(const Struct *out, const char *argument) {
   ZERO_CHECK(out != nullptr, ZERO_E_INVALID_ARGUMENT, "%s is NULL, but must be an address", argument);
   return check_struct_nbytes(out->struct_size, kFirstNbytes<Struct>);
 }
 
-/// Writes a result as far as the caller knows the struct; what a newer caller knows beyond stays as its init function set it.
+/// Writes a result as far as the caller's struct reaches. Fields that only a newer caller knows
+/// keep the values of its init function.
 template <class Struct>
 void write_struct(const Struct &value, Struct *out) {
   const uint64_t nbytes = std::min<uint64_t>(out->struct_size, sizeof(Struct));
@@ -62,7 +65,8 @@ void write_struct(const Struct &value, Struct *out) {
               nbytes - sizeof(uint64_t));
 }
 
-/// The body of the exported init functions: all bytes of the caller's struct, not of ours.
+/// The body of the exported init functions: sets all bytes of the caller's struct, whatever its
+/// size.
 template <class Struct>
 Status init_struct(Struct *out, uint64_t struct_size) {
   static_assert(offsetof(Struct, struct_size) == 0);

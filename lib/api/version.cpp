@@ -1,4 +1,4 @@
-/// @file zero/zero.h: versions and features of the library that was loaded.
+/// @file zero/zero.h: versions and features of the loaded library.
 #include "core/status.h"
 #include "group/mpi/mpi_module.h"
 #include "group/nccl/nccl_module.h"
@@ -36,7 +36,7 @@ bool has_nccl() {
 }  // namespace
 
 int64_t zero_has_feature(int32_t feature) {
-  // A module that is missing is an answer here, not an error: the caller's last error stays.
+  // A missing module is an answer here, not an error: the caller's last error is kept.
   try {
     if (feature == ZERO_FEATURE_MPI) return has_mpi() ? 1 : 0;
     if (feature == ZERO_FEATURE_CUDA) return has_device() ? 1 : 0;
