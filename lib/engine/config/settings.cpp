@@ -26,8 +26,8 @@ Status read_clipping(const Config &config, Settings *out) {
 }
 
 Status read_one_copy(const Config &config, Settings *out) {
-  out->one_copy = config.i64(ZERO_KEY_ONE_COPY) != 0;
-  ZERO_CHECK(!out->one_copy || out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
+  out->gathers.one_copy = config.i64(ZERO_KEY_ONE_COPY) != 0;
+  ZERO_CHECK(!out->gathers.one_copy || out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_ONE_COPY is 1 and ZERO_KEY_STAGE %lld, but only in stages 1 and 2 parameters are whole and each has one rank that "
              "updates it",
              lld(out->stage));
@@ -40,7 +40,7 @@ Status read_tier(const Config &config, int64_t size, Settings *out) {
   out->on_device = config.i64(ZERO_KEY_TIER) == ZERO_TIER_DEVICE;
   if (!out->on_device) return {};
   ZERO_CHECK(out->device >= 0, ZERO_E_INVALID_ARGUMENT, "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but ZERO_KEY_DEVICE names no device");
-  ZERO_CHECK(!out->one_copy, ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(!out->gathers.one_copy, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_ONE_COPY works on memory of the host only, but ZERO_KEY_TIER is ZERO_TIER_DEVICE");
   constexpr auto kMostRanks = static_cast<int64_t>(kernels::kMostSources);
   ZERO_CHECK(size <= kMostRanks, ZERO_E_UNSUPPORTED,
@@ -73,7 +73,7 @@ Status read_residual(const Config &config, Settings *out) {
   const bool codes_grads = replicas.grad_code != kernels::Code::none;
   ZERO_CHECK(!replicas.residual || codes_grads, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_RESIDUAL is set, but has no effect while ZERO_KEY_GRAD_CODE is ZERO_CODE_NONE: gradients are then sent in full");
-  ZERO_CHECK(replicas.flush_period == 0 || codes_grads || out->gather_code != kernels::Code::none, ZERO_E_INVALID_ARGUMENT,
+  ZERO_CHECK(replicas.flush_period == 0 || codes_grads || out->gathers.code != kernels::Code::none, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_FLUSH_PERIOD is set, but has no effect while ZERO_KEY_GRAD_CODE and ZERO_KEY_GATHER_CODE are ZERO_CODE_NONE: "
              "gradients and parameters are then sent in full");
   ZERO_CHECK(
@@ -85,8 +85,8 @@ Status read_residual(const Config &config, Settings *out) {
 
 /// Where no whole parameters are gathered from other ranks, or not by an update of masters, nothing could follow by differences.
 Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
-  out->gather_code = static_cast<kernels::Code>(config.i64(ZERO_KEY_GATHER_CODE));
-  if (out->gather_code == kernels::Code::none) return {};
+  out->gathers.code = static_cast<kernels::Code>(config.i64(ZERO_KEY_GATHER_CODE));
+  if (out->gathers.code == kernels::Code::none) return {};
   const char *code = choice_name(ZERO_KEY_GATHER_CODE, config.i64(ZERO_KEY_GATHER_CODE));
   ZERO_CHECK(out->trains, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_GATHER_CODE is %s, but has no effect with ZERO_KEY_ALGORITHM \"none\", which updates no parameters", code);
@@ -98,7 +98,7 @@ Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
              "ZERO_KEY_GATHER_CODE is %s, but has no effect where one rank holds a replica (ZERO_KEY_REPLICA_RANKS): it updates all "
              "parameters and gathers none",
              code);
-  ZERO_CHECK(!out->one_copy, ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(!out->gathers.one_copy, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_ONE_COPY 1, but updates of the one copy are not gathered; set one of the two", code);
   ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_TIER ZERO_TIER_DEVICE, but differences are coded by the host; use ZERO_TIER_HOST",
@@ -109,7 +109,7 @@ Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
       "come nearer to its master; use ZERO_UNFILLED_ZERO",
       code);
   ZERO_CHECK(
-      !out->stochastic, ZERO_E_UNSUPPORTED,
+      !out->rounding.stochastic, ZERO_E_UNSUPPORTED,
       "ZERO_KEY_GATHER_CODE is %s and ZERO_KEY_ROUNDING is ZERO_ROUNDING_STOCHASTIC, but all ranks round sums with differences to the "
       "nearest; use ZERO_ROUNDING_NEAREST",
       code);
@@ -171,30 +171,30 @@ Status read_settings(const Config &config, const RankPlace &place, Settings *out
   ZERO_CHECK(settings.custom_slots == 0 || config.str(ZERO_KEY_ALGORITHM) == "custom", ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_CUSTOM_SLOTS is %lld, but only algorithm \"custom\" has such slots", lld(settings.custom_slots));
   read_precision(config, &settings.precision);
-  settings.bucket_nbytes = config.i64(ZERO_KEY_BUCKET_BYTES);
+  settings.buckets.nbytes = config.i64(ZERO_KEY_BUCKET_BYTES);
   settings.divisor = config.i64(ZERO_KEY_DIVISOR);
   settings.skips_nonfinite = config.i64(ZERO_KEY_NONFINITE) == ZERO_NONFINITE_SKIP;
   ZERO_TRY(read_clipping(config, &settings));
   settings.grad_norm = config.i64(ZERO_KEY_GRAD_NORM) != 0 || settings.clipping.norm > 0;
-  settings.stochastic = config.i64(ZERO_KEY_ROUNDING) == ZERO_ROUNDING_STOCHASTIC;
-  settings.seed = static_cast<uint64_t>(config.i64(ZERO_KEY_SEED));
+  settings.rounding.stochastic = config.i64(ZERO_KEY_ROUNDING) == ZERO_ROUNDING_STOCHASTIC;
+  settings.rounding.seed = static_cast<uint64_t>(config.i64(ZERO_KEY_SEED));
   settings.leaves_unfilled = config.i64(ZERO_KEY_UNFILLED) == ZERO_UNFILLED_UNTOUCHED;
   settings.accumulates_in_f32 = config.i64(ZERO_KEY_ACCUMULATE_DTYPE) == ZERO_DTYPE_F32;
   settings.average = config.i64(ZERO_KEY_AVERAGE) != 0;
-  settings.gather_below = config.i64(ZERO_KEY_GATHER_BELOW);
+  settings.gathers.below = config.i64(ZERO_KEY_GATHER_BELOW);
   ZERO_TRY(read_one_copy(config, &settings));
-  settings.prefetch_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
-  settings.prefetch_follows = settings.bucket_nbytes == 0 && !config.is_set(ZERO_KEY_PREFETCH_BYTES);
+  settings.gathers.ahead_nbytes = config.i64(ZERO_KEY_PREFETCH_BYTES);
+  settings.gathers.ahead_follows = settings.buckets.nbytes == 0 && !config.is_set(ZERO_KEY_PREFETCH_BYTES);
   settings.overlap = config.i64(ZERO_KEY_OVERLAP) != 0;
-  settings.memory_limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
-  settings.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
-  settings.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);
-  settings.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
+  settings.memory.limit = config.i64(ZERO_KEY_MEMORY_LIMIT);
+  settings.buckets.pool_limit = config.i64(ZERO_KEY_POOL_LIMIT);
+  settings.monitoring.trace_events = config.i64(ZERO_KEY_TRACE_EVENTS);
+  settings.monitoring.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
   ZERO_TRY(read_tier(config, place.size, &settings));
   ZERO_TRY(read_replicas(config, place, &settings));
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), settings.replicas.ranks, &settings.shard_weights,
                                settings.replicas.any() ? "a replica" : "the group"));
-  settings.hook = config.hook;
+  settings.memory.hook = config.hook;
   *out = std::move(settings);
   return {};
 }
@@ -208,25 +208,25 @@ std::string Settings::text() const {
   add(ZERO_KEY_STAGE, std::to_string(stage));
   add(ZERO_KEY_ALGORITHM, algorithm_name());
   add(ZERO_KEY_CUSTOM_SLOTS, std::to_string(custom_slots));
-  add(ZERO_KEY_BUCKET_BYTES, std::to_string(bucket_nbytes));
+  add(ZERO_KEY_BUCKET_BYTES, std::to_string(buckets.nbytes));
   add_choice(ZERO_KEY_DIVISOR, divisor);
   text += model_text();
-  add_choice(ZERO_KEY_ROUNDING, stochastic ? ZERO_ROUNDING_STOCHASTIC : ZERO_ROUNDING_NEAREST);
-  add(ZERO_KEY_SEED, std::to_string(seed));
+  add_choice(ZERO_KEY_ROUNDING, rounding.stochastic ? ZERO_ROUNDING_STOCHASTIC : ZERO_ROUNDING_NEAREST);
+  add(ZERO_KEY_SEED, std::to_string(rounding.seed));
   add_choice(ZERO_KEY_UNFILLED, leaves_unfilled ? ZERO_UNFILLED_UNTOUCHED : ZERO_UNFILLED_ZERO);
   add_choice(ZERO_KEY_ACCUMULATE_DTYPE, accumulates_in_f32 ? ZERO_DTYPE_F32 : 0);
   add(ZERO_KEY_AVERAGE, std::to_string(average ? 1 : 0));
-  add(ZERO_KEY_GATHER_BELOW, std::to_string(gather_below));
-  add(ZERO_KEY_ONE_COPY, std::to_string(one_copy ? 1 : 0));
+  add(ZERO_KEY_GATHER_BELOW, std::to_string(gathers.below));
+  add(ZERO_KEY_ONE_COPY, std::to_string(gathers.one_copy ? 1 : 0));
   add_choice(ZERO_KEY_TIER, on_device ? ZERO_TIER_DEVICE : ZERO_TIER_HOST);
   add(ZERO_KEY_OVERLAP, std::to_string(overlap ? 1 : 0));
-  if (overlap) add(ZERO_KEY_PREFETCH_BYTES, std::to_string(prefetch_nbytes) + (prefetch_follows ? " at most" : ""));
-  add(ZERO_KEY_VERIFY_EVERY, std::to_string(verify_every));
+  if (overlap) add(ZERO_KEY_PREFETCH_BYTES, std::to_string(gathers.ahead_nbytes) + (gathers.ahead_follows ? " at most" : ""));
+  add(ZERO_KEY_VERIFY_EVERY, std::to_string(monitoring.verify_every));
   add(ZERO_KEY_REPLICA_RANKS, std::to_string(replicas.ranks));
   add(ZERO_KEY_SYNC_PERIOD, std::to_string(replicas.period));
   add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
   add_choice(ZERO_KEY_GRAD_CODE, static_cast<int64_t>(replicas.grad_code));
-  add_choice(ZERO_KEY_GATHER_CODE, static_cast<int64_t>(gather_code));
+  add_choice(ZERO_KEY_GATHER_CODE, static_cast<int64_t>(gathers.code));
   add_choice(ZERO_KEY_SYNC_CODE, static_cast<int64_t>(replicas.sync_code));
   add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   add(ZERO_KEY_FLUSH_PERIOD, std::to_string(replicas.flush_period));

@@ -43,38 +43,63 @@ struct Clipping {
   double value;
 };
 
+/// Ranges of the flat space that are reduced and gathered together.
+struct BucketSettings {
+  int64_t nbytes;      ///< 0: as the layout chooses
+  int64_t pool_limit;  ///< of buckets that wait for their reduction, in bytes; 0 = none
+};
+
+/// How ranks get whole parameters.
+struct GatherSettings {
+  int64_t below;         ///< elements; smaller parameters stay whole in stage 3
+  bool one_copy;         ///< ranks of a host keep one copy of whole parameters
+  kernels::Code code;    ///< of differences by which parameters follow their masters; none: they are gathered themselves
+  int64_t ahead_nbytes;  ///< gathered ahead in stage 3
+  bool ahead_follows;    ///< at most what the layout chooses
+};
+
+/// How updates round their results.
+struct Rounding {
+  bool stochastic;
+  uint64_t seed;
+};
+
+/// What is recorded and compared beside the training.
+struct Monitoring {
+  int64_t verify_every;  ///< steps; 0 = never
+  int64_t trace_events;  ///< kept; 0 = no trace
+};
+
+/// Memory of the host.
+struct MemorySettings {
+  int64_t limit;  ///< of the ranks of a host together; 0 = what it has available
+  AllocatorHook hook;
+};
+
 struct Settings {
   int64_t stage;
   bool trains;                          ///< false: algorithm "none", parameters only
   const kernels::Algorithm *algorithm;  ///< of set 0; nullptr: the caller's own, or none
   int64_t custom_slots;
   Precision precision;
-  int64_t bucket_nbytes;  ///< 0: as the layout chooses
+  BucketSettings buckets;
   int64_t divisor;        ///< a zero_divisor
   bool skips_nonfinite;
   bool grad_norm;  ///< asked for, or needed to clip
   Clipping clipping;
-  bool stochastic;
-  uint64_t seed;
+  Rounding rounding;
   bool leaves_unfilled;  ///< parameters that no rank filled stay untouched
   bool accumulates_in_f32;
   bool average;
-  int64_t gather_below;     ///< elements
-  bool one_copy;            ///< ranks of a host keep one copy of whole parameters
-  kernels::Code gather_code;  ///< of differences by which parameters follow their masters; none: they are gathered themselves
-  int64_t prefetch_nbytes;  ///< gathered ahead in stage 3
-  bool prefetch_follows;    ///< at most what the layout chooses
+  GatherSettings gathers;
   bool overlap;
-  int64_t pool_limit;    ///< 0 = none
-  int64_t verify_every;  ///< steps; 0 = never
-  int64_t trace_events;  ///< kept; 0 = no trace
-  int64_t device;        ///< where gradients and parameters of the caller may lie; -1 = on the host only
-  bool on_device;        ///< what is kept lies there too
-  int64_t memory_limit;  ///< of the ranks of a host together; 0 = what it has available
+  Monitoring monitoring;
+  int64_t device;  ///< where gradients and parameters of the caller may lie; -1 = on the host only
+  bool on_device;  ///< what is kept lies there too
+  MemorySettings memory;
   ReplicaSettings replicas;
   std::string strategy;                ///< its name and its keys; "": none was named
   std::vector<int64_t> shard_weights;  ///< of the ranks of one replica
-  AllocatorHook hook;
 
   const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : trains ? "custom" : "none"; }
   /// Whether a thread may advance collectives over `group` while the caller works.

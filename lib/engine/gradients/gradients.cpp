@@ -28,7 +28,7 @@ Status Gradients::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acro
     bucket.dtype = slots_.place(slots_.grad(), index).dtype;
     sizes.push_back(nbytes_of(index));
   }
-  if (pooled()) ZERO_TRY(pool_.open(source, sizes, plan_.held_bucket_count(), settings_.pool_limit));
+  if (pooled()) ZERO_TRY(pool_.open(source, sizes, plan_.held_bucket_count(), settings_.buckets.pool_limit));
   squares_tell_ = settings_.grad_norm && std::find(counted.begin(), counted.end(), false) == counted.end();
   ZERO_TRY(reductions_.open(group_, std::move(across), source, std::move(counted)));
   reset();

@@ -45,14 +45,14 @@ Format make_format(const Param &param, const Settings &settings, const kernels::
   format.param = precision.param == 0 || param.count < kLine ? param.dtype : static_cast<DType>(precision.param);
   format.grad = grad_dtype(param.dtype, precision);
   format.trains = settings.trains && !param.options.frozen;
-  format.kept_whole = param.count < settings.gather_below;
+  format.kept_whole = param.count < settings.gathers.below;
   format.replicated = param.options.replicated;
   if (!format.trains) return format;
   format.counts_updates = settings.leaves_unfilled;
   format.algorithm = algorithm;
   if (format.param != DType::f32 && precision.master != Master::none) {
     format.states.push_back({ZERO_SLOT_MASTER, precision.master == Master::f32 ? DType::f32 : DType::u16});
-  } else if (format.param == DType::f32 && settings.gather_code != kernels::Code::none) {
+  } else if (format.param == DType::f32 && settings.gathers.code != kernels::Code::none) {
     format.states.push_back({ZERO_SLOT_MASTER, DType::f32});
   }
   if (settings.average) format.states.push_back({ZERO_SLOT_AVERAGE, DType::f32});

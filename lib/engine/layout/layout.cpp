@@ -95,9 +95,9 @@ void Layout::choose_sizes() {
   constexpr int64_t kLeast = 64 << 10;
   constexpr int64_t kMost = 25 << 20;
   const int64_t tenth = formula_nbytes() / 10;
-  const bool chosen = settings_.bucket_nbytes == 0;
-  bucket_nbytes_ = chosen ? std::clamp(tenth / 8, kLeast, kMost) : settings_.bucket_nbytes;
-  prefetch_nbytes_ = settings_.prefetch_follows ? std::min(settings_.prefetch_nbytes, tenth / 2) : settings_.prefetch_nbytes;
+  const bool chosen = settings_.buckets.nbytes == 0;
+  bucket_nbytes_ = chosen ? std::clamp(tenth / 8, kLeast, kMost) : settings_.buckets.nbytes;
+  prefetch_nbytes_ = settings_.gathers.ahead_follows ? std::min(settings_.gathers.ahead_nbytes, tenth / 2) : settings_.gathers.ahead_nbytes;
   most_round_nbytes_ = chosen ? std::max(tenth / 64, kLeast / 2) : INT64_MAX;
 }
 

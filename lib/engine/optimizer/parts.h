@@ -71,7 +71,7 @@ struct OptimizerParts {
   bool shards_params() const { return !alone() && settings.stage == 3; }
   bool buffers_params() const { return shards_params() || state.layout.any_coded(); }
   /// Whole parameters lie in the memory of rank 0 only; each rank writes its cuts there.
-  bool one_copy() const { return settings.one_copy && !alone(); }
+  bool one_copy() const { return settings.gathers.one_copy && !alone(); }
   /// Gradients and states are whole on this rank, which is to update all of them but in steps that write into the memory of others.
   bool updates_all() const { return alone() || settings.stage == 0; }
   /// In stage 0, where ranks reach one another's memory. Then a step updates this rank's cuts and writes all that it updates into the
@@ -80,7 +80,7 @@ struct OptimizerParts {
   Sharding sharding() const { return {settings.stage, alone(), one_copy() && rank() > 0, shares_states()}; }
   /// @}
 
-  MemorySource host_source() { return {&settings.hook, &memory.accounting, group->transport().within_process()}; }
+  MemorySource host_source() { return {&settings.memory.hook, &memory.accounting, group->transport().within_process()}; }
   /// Of parameters, gradients and states.
   MemorySource memory_source();
 

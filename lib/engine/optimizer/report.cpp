@@ -142,7 +142,7 @@ void OptimizerReport::describe_plan(std::string &text) const {
            count_text(static_cast<int64_t>(parts_.state.plan.params().size()), "tensor").c_str(),
            count_text(parts_.state.plan.element_count(), "element").c_str(), lld(parts_.state.plan.own_element_count()));
   add_line(text, "buckets: %lld of at most %lld bytes%s (a larger tensor is one alone), in %s", lld(parts_.state.plan.bucket_count()),
-           lld(parts_.state.layout.bucket_nbytes()), parts_.settings.bucket_nbytes == 0 ? ", chosen by the memory formula" : "",
+           lld(parts_.state.layout.bucket_nbytes()), parts_.settings.buckets.nbytes == 0 ? ", chosen by the memory formula" : "",
            count_text(static_cast<int64_t>(parts_.state.layout.formats().size()), "flat space").c_str());
   const auto by_rows = [](const PlannedBucket &bucket) { return bucket.rows.count > 0; };
   if (parts_.state.plan.any_rows() && !parts_.alone()) {
@@ -151,13 +151,13 @@ void OptimizerReport::describe_plan(std::string &text) const {
   }
   if (parts_.settings.stage == 3 && parts_.settings.overlaps_in(*parts_.groups.gather())) {
     add_line(text, "gathered ahead: at most %lld bytes%s", lld(parts_.gathers.most_ahead_nbytes()),
-             parts_.settings.prefetch_follows ? ", chosen by the memory formula" : "");
+             parts_.settings.gathers.ahead_follows ? ", chosen by the memory formula" : "");
   }
   for (size_t space = 0; space < parts_.state.layout.formats().size(); ++space) describe_space(text, space);
   describe_replicas(text);
   if (parts_.gathers.differences().on()) {
     add_line(text, "parameters follow their masters by differences in %s; this rank sends %lld bytes per gather%s",
-             code_text(parts_.settings.gather_code), lld(parts_.gathers.differences().sent_nbytes(parts_.ranks())),
+             code_text(parts_.settings.gathers.code), lld(parts_.gathers.differences().sent_nbytes(parts_.ranks())),
              parts_.settings.replicas.flush_period > 0
                  ? (", and parameters in full once in " + count_text(parts_.settings.replicas.flush_period, "step")).c_str()
                  : "");

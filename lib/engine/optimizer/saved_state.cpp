@@ -131,9 +131,9 @@ void SavedState::describe_facts(Facts *out) const {
   Facts &facts = *out;
   facts[kStage] = std::to_string(settings.stage);
   facts[kAlgorithm] = settings.algorithm_name();
-  facts["rounding"] = settings.stochastic ? "stochastic" : "nearest";
-  facts["seed"] = std::to_string(settings.seed);
-  facts["gather_below"] = std::to_string(settings.gather_below);
+  facts["rounding"] = settings.rounding.stochastic ? "stochastic" : "nearest";
+  facts["seed"] = std::to_string(settings.rounding.seed);
+  facts["gather_below"] = std::to_string(settings.gathers.below);
   std::string weights;
   for (const int64_t weight : settings.shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
   facts["shard_weights"] = weights;

@@ -100,7 +100,7 @@ Task Sealing::agree_on_plan() {
   const bool counts = planned.ok() && !parts_.settings.on_device;
   MemoryNeed need = counts ? memory_need(parts_.state.plan, parts_.state.layout.formats(), needs()) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += parts_.registry.module_buffers.formula_nbytes();
-  co_return co_await check_memory(*parts_.group, std::move(planned), need, parts_.settings.stage, parts_.settings.memory_limit,
+  co_return co_await check_memory(*parts_.group, std::move(planned), need, parts_.settings.stage, parts_.settings.memory.limit,
                                   memory_offer());
 }
 
@@ -119,7 +119,7 @@ NeedOptions Sealing::needs() const {
                               parts_.gathers.differences().workspace_nbytes();
   return {.alone = parts_.alone(),
           .adopts = parts_.one_copy() && parts_.rank() > 0,
-          .pool_limit = parts_.settings.pool_limit,
+          .pool_limit = parts_.settings.buckets.pool_limit,
           .ahead_nbytes = parts_.settings.overlaps_in(*parts_.group) ? parts_.state.layout.prefetch_nbytes() : 0,
           .workspace_nbytes = parts_.updates.workspace_nbytes(parts_.state.layout.formats(), parts_.alone()) + of_replicas,
           .whole_workspace_nbytes = parts_.updates.workspace_nbytes(parts_.state.layout.formats(), true) + of_replicas};
@@ -158,7 +158,7 @@ Task Sealing::agree_on_model(Status mine, int64_t replicas) {
 
 Status Sealing::allocate() {
   try {
-    parts_.trace.open(parts_.settings.trace_events);
+    parts_.trace.open(parts_.settings.monitoring.trace_events);
     for (const Group *group : parts_.groups.all()) {
       if (group != nullptr) parts_.memory.accounting.add(ZERO_MEMORY_STAGING, group->staging_nbytes());
     }
@@ -253,7 +253,8 @@ Status Sealing::prepare() {
     }
     ZERO_TRY(parts_.updates.build(parts_.state.layout.formats(), parts_.updates_all(), parts_.memory_source()));
     ZERO_TRY(parts_.updates.begin_states(parts_.memory_source()));
-    ZERO_TRY(parts_.verifier.open(parts_.groups.gather(), parts_.groups.across(), parts_.settings.verify_every, parts_.one_copy()));
+    ZERO_TRY(
+        parts_.verifier.open(parts_.groups.gather(), parts_.groups.across(), parts_.settings.monitoring.verify_every, parts_.one_copy()));
     plan_paths();
     return parts_.updates.prepare();
   } catch (const std::bad_alloc &) {

@@ -87,9 +87,9 @@ Status Steps::check_capture(const zero_step_result *out) const {
   bool captured = false;
   if (parts_.settings.on_device) ZERO_TRY(parts_.check_captured(parts_.memory.device->stream(), "steps", &captured));
   if (!captured) return {};
-  ZERO_CHECK(parts_.settings.verify_every == 0, ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(parts_.settings.monitoring.verify_every == 0, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_VERIFY_EVERY is %lld, but the host compares checksums, so steps cannot become part of a CUDA graph",
-             lld(parts_.settings.verify_every));
+             lld(parts_.settings.monitoring.verify_every));
   ZERO_CHECK(
       out == nullptr, ZERO_E_STATE,
       "a step that becomes part of a CUDA graph has no result yet; give NULL, and ask zero_optimizer_result after the graph has run");

@@ -24,7 +24,7 @@ class ParamDifferences {
  public:
   /// What is given must outlive it.
   ParamDifferences(const Params &params, const Layout &layout, const TensorSlots &tensors, const Settings &settings)
-      : params_(params), layout_(layout), tensors_(tensors), code_(settings.gather_code) {}
+      : params_(params), layout_(layout), tensors_(tensors), code_(settings.gathers.code) {}
 
   bool on() const { return code_ != kernels::Code::none; }
   /// Whether every parameter that trains has a master that it can follow.

@@ -12,7 +12,7 @@ Status ParamGatherer::open(std::shared_ptr<Group> group, const MemorySource &sou
   one_copy_ = one_copy;
   pool_.open(source);
   const bool overlaps = settings_.overlaps_in(*group_);
-  const bool checks = differences_.on() && settings_.verify_every > 0;
+  const bool checks = differences_.on() && settings_.monitoring.verify_every > 0;
   const bool trails = (settings_.stage == 1 || settings_.stage == 2) && !one_copy_ && !checks;
   trailing_.open(group_, layout_.plan().bucket_count(), overlaps && trails);
   std::vector<int64_t> nbytes;

@@ -128,7 +128,7 @@ kernels::UpdateSegment ShardUpdater::slots_of(int64_t index, const Format &forma
     }
   }
   // Parameters that follow their masters by differences change when they are gathered.
-  if (settings_.gather_code != kernels::Code::none) piece.param = std::exchange(piece.master, {});
+  if (settings_.gathers.code != kernels::Code::none) piece.param = std::exchange(piece.master, {});
   piece.count = range.count();
   constexpr int kSpaceShift = 48;  // flat spaces are numbered alike on all ranks
   piece.first = (static_cast<uint64_t>(bucket.space) << kSpaceShift) + static_cast<uint64_t>(bucket.flat.begin + range.begin);
@@ -144,8 +144,8 @@ kernels::UpdateScalars ShardUpdater::scalars_of(const UpdateSegment &piece, cons
   scalars.grad_factor = step.grad_factor;
   scalars.clip_value = clip_value_of(settings_.clipping);
   scalars.average_decay = scalars.hyper.average_decay;
-  scalars.stochastic = settings_.stochastic;
-  scalars.seed = settings_.seed;
+  scalars.stochastic = settings_.rounding.stochastic;
+  scalars.seed = settings_.rounding.seed;
   scalars.streams = streams_;
   return scalars;
 }
