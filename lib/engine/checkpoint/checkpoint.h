@@ -8,11 +8,12 @@
 #include "core/progress_thread.h"
 #include "core/task.h"
 #include "engine/checkpoint/checkpoint_settings.h"
-#include "engine/checkpoint/file_work.h"
+#include "engine/checkpoint/file_job.h"
 #include "engine/checkpoint/load_plan.h"
 #include "engine/checkpoint/queue_holds.h"
 #include "engine/checkpoint/saved_things.h"
 #include "engine/checkpoint/snapshot.h"
+#include "engine/checkpoint/vote_group.h"
 
 #include <zero/checkpoint.h>
 
@@ -31,6 +32,8 @@ struct SavedRun {
   SavedRun() = default;
   SavedRun(const SavedRun &) = delete;
   ~SavedRun() { let_go(); }
+  /// A save or load is called: what failed before goes, and the group of its votes is asked for, unless another is in progress.
+  void begin(Group &whole);
   /// Before a group goes: the progress thread may sleep on its doorbell. While no save or load is in progress.
   void let_go();
   bool is_idle() const { return token.use_count() == 1; }
@@ -41,10 +44,7 @@ struct SavedRun {
   QueueWatch watch;
   int64_t lane = 0;
   SnapshotMemory copies;
-  std::shared_ptr<Group> group;                ///< of checkpoints alone, split from that of all ranks; nullptr: not yet
-  std::shared_ptr<Group> made;                 ///< by `making`
-  std::vector<std::shared_ptr<Group>> failed;  ///< groups that were used before
-  std::shared_ptr<Operation> making;           ///< the split that makes the next group; nullptr: none is in progress
+  VoteGroup votes;
   std::string run_id;                          ///< empty before the first save or load
   std::string previous_id;
 };
@@ -84,15 +84,6 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   const std::string &skipped() const { return skipped_; }
 
  private:
-  /// What the thread of a rank's files uses; it outlives the call where that thread hangs.
-  struct FileJob {
-    /// Those that derive from it end the work first: it uses what they hold.
-    virtual ~FileJob() = default;
-    std::shared_ptr<Checkpoint> owner;
-    std::shared_ptr<FileWork> work;
-    std::unique_ptr<Snapshot> snapshot;  ///< of saves
-    std::shared_ptr<LazyRead> lazy;  ///< of saves that read the optimizers while they go on; otherwise nullptr
-  };
   struct SaveJob;
   struct LoadJob;
   struct PlainJob;
@@ -115,21 +106,14 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   /// @{
   Task guarded(Task body, std::shared_ptr<Busy> busy);
   Task ordered(Task body, void *stream, size_t index = 0);
-  void make_group();
-  void split_group();
-  Task open_group(Caller caller);
+  Group &votes() const { return run_->votes.group(); }
+  Task open_votes(Caller caller) { return run_->votes.open(*things_.group(), caller); }
   Task settle();
   /// As vote and compare_given. Errors that come from elsewhere are this rank's alone.
   Task agree(Status mine);
   bool is_agreed(const Status &status) const { return !status.ok() && !agreed_.ok() && status.text() == agreed_.text(); }
   Task agree_on_given(const char *what, const std::string &mine);
-  Status silent(int64_t rank, int64_t silent_ms) const;
   Task run_files(std::shared_ptr<FileJob> job, std::function<Status()> files);
-  Task run_alone(std::shared_ptr<FileJob> job, std::function<Status()> files);
-  Task wind_up(std::shared_ptr<FileJob> job);
-  Task attend(std::shared_ptr<FileJob> job, const checkpoint::SaveDescription *description, int64_t wishes_nbytes);
-  static int64_t wish_nbytes(const checkpoint::SaveDescription &description, const Wish &wish);
-  Task grant_wishes(const checkpoint::SaveDescription &description, const std::vector<int64_t> &all, FileJob &job);
   /// @}
 
   /// @name Saves (save.cpp)

@@ -41,7 +41,7 @@ struct Checkpoint::ExportJob final : FileJob {
 };
 
 Task Checkpoint::export_params(std::string path, int32_t dtype, void *stream, zero_checkpoint_result *out) {
-  make_group();
+  run_->begin(*things_.group());
   return guarded(ordered(export_body(std::move(path), dtype, out), stream), std::make_shared<Busy>(*this));
 }
 
@@ -54,7 +54,7 @@ Status Checkpoint::check_export(const std::string &path, int32_t dtype) const {
 }
 
 Task Checkpoint::export_body(std::string path, int32_t dtype, zero_checkpoint_result *out) {
-  ZERO_CO_AWAIT(open_group(Caller::export_params));
+  ZERO_CO_AWAIT(open_votes(Caller::export_params));
   ZERO_CO_AWAIT(agree(check_export(path, dtype)));
   Status settled = co_await settle();
   ZERO_CO_AWAIT(agree(std::move(settled)));
@@ -74,7 +74,7 @@ Task Checkpoint::export_body(std::string path, int32_t dtype, zero_checkpoint_re
   ZERO_CO_TRY(status);
   const checkpoint::StreamCounts &counts = job->counts;
   std::vector<int64_t> all;
-  ZERO_CO_AWAIT(gather_words(*run_->group, {&counts.nbytes, 1}, &all));
+  ZERO_CO_AWAIT(gather_words(votes(), {&counts.nbytes, 1}, &all));
   *out = {};
   out->struct_size = sizeof *out;
   out->step = things_.step();
@@ -87,7 +87,7 @@ Task Checkpoint::export_body(std::string path, int32_t dtype, zero_checkpoint_re
 }
 
 Task Checkpoint::begin_export(std::shared_ptr<ExportJob> job) {
-  Group &group = *run_->group;
+  Group &group = votes();
   ExportJob *mine = job.get();
   mine->plan = checkpoint::plan_export(mine->path, mine->exported.names, group.size(), settings_.file_nbytes);
   for (size_t file = 0; file < mine->plan.files.size(); ++file) {
@@ -107,26 +107,27 @@ Task Checkpoint::write_export(std::shared_ptr<ExportJob> job) {
   int64_t wishes_nbytes = 0;
   for (const int64_t file : mine->files) wishes_nbytes += mine->source->wishes_nbytes(mine->plan.files[static_cast<size_t>(file)].tensors);
   mine->work->start([mine] { return mine->write(); });
-  Status written = co_await attend(job, &mine->description, wishes_nbytes);
+  Status written = co_await job->attend(votes(), settings_.progress_ms, &mine->description, wishes_nbytes);
   co_return co_await agree(std::move(written));
 }
 
 Task Checkpoint::end_export(std::shared_ptr<ExportJob> job) {
   ExportJob *mine = job.get();
   std::function<Status()> ends;
-  if (run_->group->rank() == 0) ends = [mine] { return checkpoint::end_export(mine->plan, mine->options, &mine->counts); };
+  if (votes().rank() == 0) ends = [mine] { return checkpoint::end_export(mine->plan, mine->options, &mine->counts); };
   co_return co_await run_files(job, std::move(ends));
 }
 
 /// If ranks are lost or hang, the files stay under their temporary names.
 Task Checkpoint::discard_export(std::shared_ptr<ExportJob> job) {
-  Group &group = *run_->group;
+  Group &group = votes();
   if (group.rank() != 0 || !group.usable().ok() || !job->work->ended()) co_return Status();
   ExportJob *mine = job.get();
-  (void)co_await run_alone(job, [mine]() -> Status {
+  mine->start(run_->bell, [mine]() -> Status {
     checkpoint::discard_export(mine->plan, mine->made);
     return {};
   });
+  (void)co_await mine->attend_alone(things_.group()->rank(), settings_.progress_ms);
   co_return Status();
 }
 

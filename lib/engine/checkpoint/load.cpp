@@ -57,7 +57,7 @@ struct Checkpoint::LoadJob final : FileJob {
 };
 
 Task Checkpoint::load(std::string folder, int32_t part, void *stream, zero_checkpoint_result *out, int64_t *out_found) {
-  make_group();
+  run_->begin(*things_.group());
   return guarded(ordered(load_body(std::move(folder), part, out, out_found), stream), std::make_shared<Busy>(*this));
 }
 
@@ -69,7 +69,7 @@ Status Checkpoint::check_load(const std::string &folder, int32_t part) const {
 }
 
 Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_result *out, int64_t *out_found) {
-  ZERO_CO_AWAIT(open_group(Caller::load));
+  ZERO_CO_AWAIT(open_votes(Caller::load));
   ZERO_CO_AWAIT(agree(check_load(folder, part)));
   Status settled = co_await settle();
   ZERO_CO_AWAIT(agree(std::move(settled)));
@@ -128,18 +128,18 @@ void Checkpoint::fill_result(const LoadJob &job, zero_checkpoint_result *out) {
 Task Checkpoint::find_plain(std::shared_ptr<LoadJob> job, bool *out) {
   LoadJob *mine = job.get();
   std::function<Status()> looks;
-  if (run_->group->rank() == 0) looks = [mine] { return checkpoint::is_plain(mine->folder, &mine->plain); };
+  if (votes().rank() == 0) looks = [mine] { return checkpoint::is_plain(mine->folder, &mine->plain); };
   ZERO_CO_AWAIT(run_files(job, std::move(looks)));
   const int64_t word = mine->plain ? 1 : 0;
   std::vector<int64_t> all;
-  ZERO_CO_AWAIT(gather_words(*run_->group, {&word, 1}, &all));
+  ZERO_CO_AWAIT(gather_words(votes(), {&word, 1}, &all));
   *out = all[0] != 0;
   co_return Status();
 }
 
 /// Rank 0 looks and tells the others, who open by the name that they are told.
 Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
-  Group &group = *run_->group;
+  Group &group = votes();
   LoadJob *mine = job.get();
   std::function<Status()> finds;
   if (group.rank() == 0) {
@@ -192,8 +192,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
   ZERO_CO_AWAIT(agree(std::move(planned)));
   mine->reader = std::make_unique<checkpoint::SaveReader>(mine->manifest, settings_.stream);
   for (const SavedThings::SavedOptimizer &each : things_.optimizers()) each.state.begin_load();
-  mine->work = std::make_shared<FileWork>(run_->bell);
-  mine->work->start([mine]() -> Status {
+  mine->start(run_->bell, [mine]() -> Status {
     CopySink sink(mine->plan.targets, *mine->work);
     ZERO_TRY(mine->reader->open(mine->saves, mine->name, mine->retry_ms));
     ZERO_TRY(mine->reader->read(mine->plan.copied, sink, mine->work.get()));
@@ -205,7 +204,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
     for (const LoadedValues &values : mine->plan.values) ZERO_TRY(load_values(read, values));
     return {};
   });
-  Status status = co_await attend(job, nullptr, 0);
+  Status status = co_await job->attend(votes(), settings_.progress_ms);
   status = co_await agree(std::move(status));
   *out_damaged = status.code() == ZERO_E_CHECKPOINT;
   co_return status;

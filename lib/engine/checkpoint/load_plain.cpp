@@ -198,14 +198,13 @@ Task Checkpoint::read_plain(std::shared_ptr<PlainJob> job) {
   PlainJob *mine = job.get();
   mine->reader = std::make_unique<checkpoint::TensorReader>(mine->files, settings_.stream);
   for (const SavedThings::SavedOptimizer &each : things_.optimizers()) each.state.begin_load();
-  mine->work = std::make_shared<FileWork>(run_->bell);
-  mine->work->start([mine]() -> Status {
+  mine->start(run_->bell, [mine]() -> Status {
     const auto read = [mine](std::span<const Wanted> wanted, checkpoint::BlockSink &sink) { return mine->read(wanted, sink); };
     for (const EqualValues &equal : mine->plan.equal) ZERO_TRY(check_equal(read, equal, mine->path));
     for (const LoadedValues &values : mine->plan.values) ZERO_TRY(load_values(read, values));
     return {};
   });
-  Status status = co_await attend(job, nullptr, 0);
+  Status status = co_await job->attend(votes(), settings_.progress_ms);
   co_return co_await agree(std::move(status));
 }
 

@@ -94,7 +94,7 @@ struct Checkpoint::SaveJob final : FileJob {
 };
 
 std::shared_ptr<Checkpoint::SaveJob> Checkpoint::make_job(std::string folder, bool background) {
-  make_group();
+  run_->begin(*things_.group());
   const auto job = std::make_shared<SaveJob>(things_, background);
   job->owner = shared_from_this();
   job->busy = std::make_shared<Busy>(*this);
@@ -209,7 +209,7 @@ void Checkpoint::let_optimizers_go_on(SaveJob &job) {
 }
 
 Task Checkpoint::write_and_commit(std::shared_ptr<SaveJob> job) {
-  ZERO_CO_AWAIT(open_group(Caller::save));
+  ZERO_CO_AWAIT(open_votes(Caller::save));
   ZERO_CO_AWAIT(agree(job->prepared));
   const std::string given = "folder " + job->folder + ", step " + std::to_string(job->description.step) + ", run " + run_->run_id +
                             "\nmodel files " + std::to_string(settings_.model_files ? settings_.file_nbytes : 0) + "\n" + things_.text();
@@ -239,7 +239,7 @@ void Checkpoint::prepare_result(SaveJob &job) {
 
 /// Rank 0 draws the ids that all write into their files.
 Task Checkpoint::name_save(SaveJob &job) {
-  Group &group = *run_->group;
+  Group &group = votes();
   std::string ids;
   Status status;
   if (group.rank() == 0) {
@@ -273,7 +273,7 @@ Task Checkpoint::name_save(SaveJob &job) {
 Task Checkpoint::share_texts(checkpoint::Facts *texts) {
   std::string all;
   for (const auto &[key, text] : *texts) all += std::to_string(key.size()) + " " + std::to_string(text.size()) + "\n" + key + text;
-  ZERO_CO_AWAIT(broadcast_text(*run_->group, &all, 0));
+  ZERO_CO_AWAIT(broadcast_text(votes(), &all, 0));
   texts->clear();
   for (size_t at = 0; at < all.size();) {
     size_t used = 0;
@@ -288,7 +288,7 @@ Task Checkpoint::share_texts(checkpoint::Facts *texts) {
 }
 
 Task Checkpoint::make_folder(std::shared_ptr<SaveJob> job) {
-  Group &group = *run_->group;
+  Group &group = votes();
   SaveJob *mine = job.get();
   co_return co_await run_files(job, [mine, first = group.rank() == 0]() -> Status {
     ZERO_TRY(Folder::open(mine->folder, &mine->saves));
@@ -309,13 +309,13 @@ Task Checkpoint::write_files(std::shared_ptr<SaveJob> job) {
   mine->work = std::make_shared<FileWork>(run_->bell);
   mine->source->set_work(mine->work.get());
   mine->work->start([mine]() { return mine->writer->write(*mine->source, mine->work.get()); });
-  Status written = co_await attend(job, &mine->description, wishes_nbytes);
+  Status written = co_await job->attend(votes(), settings_.progress_ms, &mine->description, wishes_nbytes);
   co_return co_await agree(std::move(written));
 }
 
 /// Only after rank 0's word is the save acknowledged anywhere.
 Task Checkpoint::commit(std::shared_ptr<SaveJob> job) {
-  Group &group = *run_->group;
+  Group &group = votes();
   SaveJob *mine = job.get();
   const int64_t began_ns = now_ns();
   std::vector<std::vector<uint64_t>> lists;
@@ -340,17 +340,18 @@ Task Checkpoint::commit(std::shared_ptr<SaveJob> job) {
   ZERO_CO_TRY(committed);
   // Nobody waits for rank 0 to clean up, and what cannot be removed stays for the next time.
   if (group.rank() == 0) {
-    (void)co_await run_alone(job, [mine, keep = settings_.keep] {
+    mine->start(run_->bell, [mine, keep = settings_.keep] {
       checkpoint::RotateCounts counts;
       return checkpoint::rotate_saves(mine->saves, mine->name, mine->manifest, keep, mine->sync, &counts);
     });
+    (void)co_await mine->attend_alone(things_.group()->rank(), settings_.progress_ms);
   }
   co_return Status();
 }
 
 /// Each rank removes its own files, then rank 0 the folder. Where ranks are lost, or the commit may have happened, all stays.
 Task Checkpoint::discard(std::shared_ptr<SaveJob> job, Status cause) {
-  Group &group = *run_->group;
+  Group &group = votes();
   if (job->maybe_committed || !group.usable().ok() || !job->work->ended()) co_return Status();
   if (cause.code() == ZERO_E_TIMEOUT) co_return Status();
   SaveJob *mine = job.get();
@@ -361,10 +362,11 @@ Task Checkpoint::discard(std::shared_ptr<SaveJob> job, Status cause) {
   }));
   agreed_ = kept;
   if (group.rank() == 0) {
-    (void)co_await run_alone(job, [mine]() -> Status {
+    mine->start(run_->bell, [mine]() -> Status {
       if (mine->saves.valid()) checkpoint::remove_save(mine->saves, mine->name);
       return {};
     });
+    (void)co_await mine->attend_alone(things_.group()->rank(), settings_.progress_ms);
   }
   co_return Status();
 }
