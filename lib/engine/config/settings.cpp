@@ -236,6 +236,19 @@ std::string Settings::text() const {
   return text;
 }
 
+const char *code_text(kernels::Code code) {
+  switch (code) {
+    case kernels::Code::f8:
+      return "f8 codes";
+    case kernels::Code::i8:
+      return "8-bit integer codes";
+    case kernels::Code::i4:
+      return "4-bit integer codes";
+    default:
+      return "fp32";
+  }
+}
+
 std::string Settings::model_text() const {
   std::string text =
       setting_text(ZERO_KEY_NONFINITE, choice_name(ZERO_KEY_NONFINITE, skips_nonfinite ? ZERO_NONFINITE_SKIP : ZERO_NONFINITE_PROPAGATE));

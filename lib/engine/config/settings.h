@@ -110,6 +110,9 @@ struct Settings {
   std::string model_text() const;
 };
 
+/// For people.
+const char *code_text(kernels::Code code);
+
 /// Finds the algorithm that a config names; nullptr for "custom" and "none".
 Status read_algorithm(const Config &config, const kernels::Algorithm **out);
 

@@ -23,19 +23,6 @@ namespace {
   text += '\n';
 }
 
-const char *code_text(kernels::Code code) {
-  switch (code) {
-    case kernels::Code::f8:
-      return "f8 codes";
-    case kernels::Code::i8:
-      return "8-bit integer codes";
-    case kernels::Code::i4:
-      return "4-bit integer codes";
-    default:
-      return "fp32";
-  }
-}
-
 }  // namespace
 
 Status OptimizerReport::memory(int32_t category, MemoryUse *out) const {
@@ -155,13 +142,7 @@ void OptimizerReport::describe_plan(std::string &text) const {
   }
   for (size_t space = 0; space < parts_.state.layout.formats().size(); ++space) describe_space(text, space);
   describe_replicas(text);
-  if (parts_.gathers.differences().on()) {
-    add_line(text, "parameters follow their masters by differences in %s; this rank sends %lld bytes per gather%s",
-             code_text(parts_.settings.gathers.code), lld(parts_.gathers.differences().sent_nbytes(parts_.ranks())),
-             parts_.settings.replicas.flush_period > 0
-                 ? (", and parameters in full once in " + count_text(parts_.settings.replicas.flush_period, "step")).c_str()
-                 : "");
-  }
+  if (const std::string way = parts_.gathers.strategy().text(parts_.ranks()); !way.empty()) add_line(text, "%s", way.c_str());
   add_line(text, "step: %s", parts_.paths.text().c_str());
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (parts_.alone()) {

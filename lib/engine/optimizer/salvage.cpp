@@ -14,7 +14,7 @@ std::byte *StateAccess::entries_here(const Slot &slot, int64_t id, Range range, 
   const Range own{place.entries(parts_.state.tensors.own(id).begin), place.entries(parts_.state.tensors.own(id).end)};
   const bool is_own = range.begin >= own.begin && range.end <= own.end;
   const bool is_grad = slot.number == ZERO_SLOT_GRAD;
-  *out_follows = (!is_own || parts_.gathers.differences().on()) && slot.category == ZERO_MEMORY_PARAM;
+  *out_follows = (!is_own || parts_.gathers.strategy().changes_own()) && slot.category == ZERO_MEMORY_PARAM;
   if (range.empty() || !(is_own || (place.whole && (!is_grad || parts_.updates_all())))) return nullptr;
   return parts_.state.tensors.at(slot, id, place.per_tensor() ? 0 : range.begin * place.per);
 }

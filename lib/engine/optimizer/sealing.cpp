@@ -95,7 +95,7 @@ Task Sealing::agree_on_plan() {
   if (planned.ok()) planned = check_room_to_meet();
   if (planned.ok()) planned = parts_.state.layout.make(parts_.rank());
   if (planned.ok()) planned = parts_.replicas.check_formats();
-  if (planned.ok()) planned = parts_.gathers.differences().check_formats();
+  if (planned.ok()) planned = parts_.gathers.strategy().check_formats();
   // What lies on a device is for its allocations to find out.
   const bool counts = planned.ok() && !parts_.settings.on_device;
   MemoryNeed need = counts ? memory_need(parts_.state.plan, parts_.state.layout.formats(), needs()) : MemoryNeed{};
@@ -116,7 +116,7 @@ Status Sealing::check_room_to_meet() const {
 
 NeedOptions Sealing::needs() const {
   const int64_t of_replicas = parts_.replicas.workspace_nbytes() + parts_.gradients.workspace_nbytes(parts_.state.layout.formats()) +
-                              parts_.gathers.differences().workspace_nbytes();
+                              parts_.gathers.strategy().workspace_nbytes();
   return {.alone = parts_.alone(),
           .adopts = parts_.one_copy() && parts_.rank() > 0,
           .pool_limit = parts_.settings.buckets.pool_limit,
@@ -274,7 +274,8 @@ PathFacts Sealing::path_facts() const {
   facts.trails = parts_.gathers.may_trail();
   if (parts_.alone()) return facts;
   const bool all_reached = parts_.peers.params.reach_all() && (parts_.settings.stage > 0 || parts_.peers.states.reach_all());
-  facts.writes = parts_.settings.stage <= 2 && parts_.settings.algorithm != nullptr && all_reached && !parts_.gathers.differences().on();
+  facts.writes =
+      parts_.settings.stage <= 2 && parts_.settings.algorithm != nullptr && all_reached && !parts_.gathers.strategy().changes_own();
   const bool few = parts_.ranks() <= static_cast<int64_t>(kernels::kMostSources);
   facts.fuses = facts.writes && parts_.settings.stage <= 1 && parts_.peers.grads.reach_all() && few && !parts_.settings.overlap &&
                 !parts_.settings.grad_norm && parts_.settings.divisor != ZERO_DIVISOR_WEIGHTS &&

@@ -217,7 +217,7 @@ Status StateAccess::view(int64_t index, int32_t slot, View *out) const {
   ZERO_CHECK(slot != ZERO_SLOT_GRAD || (parts_.guard.phase() == CallGuard::Phase::reduced && parts_.step.splits), ZERO_E_STATE,
              "views of gradients are valid between zero_optimizer_reduce and zero_optimizer_gather");
   ZERO_CHECK(
-      slot != ZERO_SLOT_PARAM || !parts_.gathers.differences().on(), ZERO_E_UNSUPPORTED,
+      slot != ZERO_SLOT_PARAM || !parts_.gathers.strategy().changes_own(), ZERO_E_UNSUPPORTED,
       "ZERO_KEY_GATHER_CODE is set, so that parameters change on all ranks alike, by differences to their masters; change the view of "
       "ZERO_SLOT_MASTER instead, and read parameters with zero_optimizer_param_acquire");
   view.data = parts_.state.tensors.at(*from, view.param, view.offset);

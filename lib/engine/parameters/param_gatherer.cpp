@@ -12,7 +12,7 @@ Status ParamGatherer::open(std::shared_ptr<Group> group, const MemorySource &sou
   one_copy_ = one_copy;
   pool_.open(source);
   const bool overlaps = settings_.overlaps_in(*group_);
-  const bool checks = differences_.on() && settings_.monitoring.verify_every > 0;
+  const bool checks = usual_.changes_own() && settings_.monitoring.verify_every > 0;
   const bool trails = (settings_.stage == 1 || settings_.stage == 2) && !one_copy_ && !checks;
   trailing_.open(group_, layout_.plan().bucket_count(), overlaps && trails);
   std::vector<int64_t> nbytes;
@@ -22,7 +22,7 @@ Status ParamGatherer::open(std::shared_ptr<Group> group, const MemorySource &sou
   const bool ahead = overlaps && settings_.stage == 3;
   prefetch_.open(group_, &pool_, ahead ? layout_.prefetch_nbytes() : 0, std::move(nbytes),
                  [this](int64_t id, std::byte *whole) { return gather_ahead(id, whole); });
-  return differences_.open(source);
+  return usual_.open(source);
 }
 
 void ParamGatherer::close() {
@@ -37,42 +37,32 @@ bool ParamGatherer::is_among(int64_t bucket, Buckets which) const {
   return wanted && tensors_.memory().place(tensors_.memory().param(), bucket).whole;
 }
 
-Task ParamGatherer::gather(Buckets which) { co_return co_await gather_all(which, Form::params); }
+Task ParamGatherer::gather(Buckets which) { co_return co_await gather_all(which, values_); }
 
-Task ParamGatherer::gather_all(Buckets which, Form form) {
+Task ParamGatherer::gather_all(Buckets which, GatherStrategy &strategy) {
   if (alone()) co_return Status();
   if (one_copy_) co_return co_await barrier(*group_);
   for (int64_t index = 0; index < layout_.plan().bucket_count(); ++index) {
-    if (is_among(index, which)) ZERO_CO_AWAIT(gather_bucket(index, Trace::Track::operations, form));
+    if (is_among(index, which)) ZERO_CO_AWAIT(gather_bucket(index, Trace::Track::operations, strategy));
   }
   co_return Status();
 }
 
 Task ParamGatherer::gather_updated(bool behind, bool in_full) {
-  const Form form = !differences_.on() ? Form::params : in_full ? Form::masters : Form::differences;
-  if (!behind || !may_trail()) co_return co_await gather_all(Buckets::trained, form);
+  GatherStrategy &strategy = in_full ? in_full_ : usual_;
+  if (!behind || !may_trail()) co_return co_await gather_all(Buckets::trained, strategy);
   for (int64_t index = 0; index < layout_.plan().bucket_count(); ++index) {
-    if (is_among(index, Buckets::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers, form));
+    if (is_among(index, Buckets::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers, strategy));
   }
   // Nothing would go on while the caller waits for other ranks elsewhere.
   if (!trailing_.watched()) ZERO_CO_AWAIT(trailing_.drain());
   co_return Status();
 }
 
-Task ParamGatherer::gather_bucket(int64_t index, Trace::Track track, Form form) {
-  const PlannedBucket &bucket = layout_.plan().bucket(index);
-  const SlotMemory &slots = tensors_.memory();
-  const SlotPlace &place = slots.place(slots.param(), index);
+Task ParamGatherer::gather_bucket(int64_t index, Trace::Track track, GatherStrategy &strategy) {
   const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
   if (track == Trace::Track::gathers) group_->set_caller(Caller::gather_behind);
-  if (form == Form::differences) co_return co_await differences_.gather(*group_, index);
-  if (form == Form::masters) differences_.follow_masters(index);
-  const Cuts cuts = layout_.plan().bucket_cuts(index);
-  ZERO_CO_AWAIT(all_gather(*group_, place.at(bucket.own.begin), place.at(0), cuts, place.dtype));
-  if (!layout_.format_in(bucket).coded()) co_return Status();
-  const SlotPlace &scales = slots.place(*slots.find(ZERO_SLOT_PARAM_SCALE), index);
-  const Cuts lines = TensorSlots::entry_cuts(scales, cuts);
-  co_return co_await all_gather(*group_, scales.at(bucket.own.begin), scales.at(0), lines, scales.dtype);
+  co_return co_await strategy.bucket(*group_, index);
 }
 
 /// What was gathered ahead is copied when it is wanted elsewhere.
@@ -85,7 +75,7 @@ Task ParamGatherer::whole(int64_t id, std::byte **data, bool *out_pooled) {
     if (*out_pooled) ZERO_CO_TRY(pool_.take(nbytes, data));
     // What is whole here is decoded beside gathers that may be under way; for what is gathered they have ended.
     if (tensors_.sharded(id)) group_->set_caller(Caller::param_acquire);
-    ZERO_CO_AWAIT(gather_tensor(id, *data));
+    ZERO_CO_AWAIT(usual_.tensor(*group_, id, *data));
   } else if (*out_pooled) {
     *data = ahead;
   } else {
@@ -95,18 +85,11 @@ Task ParamGatherer::whole(int64_t id, std::byte **data, bool *out_pooled) {
   co_return tensors_.sharded(id) ? prefetch_.run_ahead() : Status();
 }
 
-Task ParamGatherer::gather_tensor(int64_t id, std::byte *whole) {
-  if (tensors_.coded(id)) co_return co_await quantized_params_.decode(*group_, id, whole);
-  const Cuts cuts = layout_.plan().param_cuts(id);
-  co_return co_await all_gather(*group_, tensors_.own_cut(tensors_.memory().param(), id), whole, cuts, params_[id].dtype,
-                                static_cast<uint64_t>(id));
-}
-
 /// On the progress thread, or that of whoever waits.
 Task ParamGatherer::gather_ahead(int64_t id, std::byte *whole) {
   const TraceSpan span(trace_, "gather", Trace::Track::gathers, Trace::About::param, id);
   group_->set_caller(Caller::gather_ahead);
-  co_return co_await gather_tensor(id, whole);
+  co_return co_await usual_.tensor(*group_, id, whole);
 }
 
 Task ParamGatherer::end() {

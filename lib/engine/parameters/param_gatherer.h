@@ -7,11 +7,13 @@
 #include "engine/config/settings.h"
 #include "engine/layout/layout.h"
 #include "engine/layout/params.h"
-#include "engine/parameters/quantized_params.h"
-#include "engine/parameters/param_differences.h"
+#include "engine/parameters/deferred_all_gather.h"
+#include "engine/parameters/difference_gather.h"
+#include "engine/parameters/master_gather.h"
 #include "engine/parameters/param_pool.h"
 #include "engine/parameters/prefetch.h"
-#include "engine/parameters/deferred_all_gather.h"
+#include "engine/parameters/quantized_params.h"
+#include "engine/parameters/value_gather.h"
 #include "engine/stats/trace.h"
 #include "engine/storage/tensor_slots.h"
 #include "group/group.h"
@@ -30,38 +32,39 @@ class ParamGatherer {
   enum class Buckets { trained, coded, all };
 
   /// What is given must outlive it.
-  ParamGatherer(const Params &params, const Layout &layout, const TensorSlots &tensors, QuantizedParams &quantized_params, const Kernels &kernels,
-               const Settings &settings, Trace &trace)
+  ParamGatherer(const Params &params, const Layout &layout, const TensorSlots &tensors, QuantizedParams &quantized_params,
+                const Kernels &kernels, const Settings &settings, Trace &trace)
       : params_(params),
         layout_(layout),
         tensors_(tensors),
-        quantized_params_(quantized_params),
         kernels_(kernels),
         settings_(settings),
         trace_(trace),
-        differences_(params, layout, tensors, settings) {}
+        values_(params, layout, tensors, quantized_params),
+        masters_(values_, layout, tensors),
+        differences_(values_, params, layout, tensors, settings) {}
 
   /// The order in which the first step acquires parameters.
   void set_order(std::vector<int64_t> ids) { prefetch_.set_order(std::move(ids)); }
   const std::vector<int64_t> &order() const { return prefetch_.order(); }
 
-  /// Whether parameters follow their masters by differences (ZERO_KEY_GATHER_CODE), and whether they can.
-  const ParamDifferences &differences() const { return differences_; }
+  /// The way in which parameters are gathered after most steps, and when they are acquired.
+  const GatherStrategy &strategy() const { return usual_; }
   /// Once slots have memory; `source` is that of slots. `one_copy`: all ranks see the same parameters, of which each has updated a part.
   Status open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy);
   /// Waits for the end of what is under way.
   void close();
   void release() {
     pool_.release();
-    differences_.close();
+    usual_.close();
   }
 
   /// @name Buckets that all ranks hold
   /// @{
   /// Every rank's cuts go to all of them.
   Task gather(Buckets which);
-  /// Those that a step updated: behind it, where gathers may go on there and `behind` is true. Where parameters follow their masters,
-  /// `in_full`: as these are, not by differences.
+  /// Those that a step updated: behind it, where gathers may go on there and `behind` is true. `in_full`: as they are, or as their masters
+  /// are, also if most steps gather something else.
   Task gather_updated(bool behind, bool in_full);
   bool may_trail() const { return trailing_.allowed(); }
   /// The bucket is as the last step left it.
@@ -85,24 +88,26 @@ class ParamGatherer {
   Task end();
 
  private:
-  /// What is sent of a bucket.
-  enum class Form { params, masters, differences };
-
   bool alone() const { return group_->size() == 1; }
   bool is_among(int64_t bucket, Buckets which) const;
-  Task gather_all(Buckets which, Form form);
-  Task gather_bucket(int64_t index, Trace::Track track, Form form);
-  Task gather_tensor(int64_t id, std::byte *whole);
+  Task gather_all(Buckets which, GatherStrategy &strategy);
+  Task gather_bucket(int64_t index, Trace::Track track, GatherStrategy &strategy);
   Task gather_ahead(int64_t id, std::byte *whole);
 
   const Params &params_;
   const Layout &layout_;
   const TensorSlots &tensors_;
-  QuantizedParams &quantized_params_;
   const Kernels &kernels_;
   const Settings &settings_;
   Trace &trace_;
-  ParamDifferences differences_;
+  /// @name The strategies, and those picked for this optimizer
+  /// @{
+  ValueGather values_;
+  MasterGather masters_;
+  DifferenceGather differences_;
+  GatherStrategy &usual_ = differences_.on() ? static_cast<GatherStrategy &>(differences_) : values_;
+  GatherStrategy &in_full_ = differences_.on() ? static_cast<GatherStrategy &>(masters_) : values_;
+  /// @}
   std::shared_ptr<Group> group_;
   bool one_copy_ = false;
   ParamPool pool_;

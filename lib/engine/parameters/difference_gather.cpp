@@ -1,7 +1,8 @@
 /// @file Coding differences, adding them, and what they need.
-#include "engine/parameters/param_differences.h"
+#include "engine/parameters/difference_gather.h"
 
 #include "core/default_floats.h"
+#include "core/number_text.h"
 #include "group/collectives.h"
 #include "kernels/convert.h"
 
@@ -40,8 +41,7 @@ void over_full_lines(std::span<const uint8_t> full, int64_t count, Use &&use) {
 
 }  // namespace
 
-Status ParamDifferences::check_formats() const {
-  if (!on()) return {};
+Status DifferenceGather::check_formats() const {
   const char *code = choice_name(ZERO_KEY_GATHER_CODE, static_cast<int64_t>(code_));
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Format &format = layout_.format_of(id);
@@ -59,14 +59,14 @@ Status ParamDifferences::check_formats() const {
   return {};
 }
 
-int64_t ParamDifferences::coded_nbytes(const std::vector<uint8_t> &full, Range cut) const {
+int64_t DifferenceGather::coded_nbytes(const std::vector<uint8_t> &full, Range cut) const {
   int64_t nbytes = 0;
   over_pieces(cut, [&](Range piece) { nbytes += nbytes_of(code_, lines_of(full, piece)); });
   return nbytes;
 }
 
 /// Scales, codes and full lines of pieces, and of cuts, have the bytes of those of the whole bucket.
-int64_t ParamDifferences::largest_nbytes() const {
+int64_t DifferenceGather::largest_nbytes() const {
   int64_t largest = 0;
   for (const int64_t index : plan().order()) {
     const std::vector<uint8_t> full = plan().shared_lines(index);
@@ -75,43 +75,48 @@ int64_t ParamDifferences::largest_nbytes() const {
   return largest;
 }
 
-int64_t ParamDifferences::workspace_nbytes() const {
-  return on() ? Arena::view_nbytes(largest_nbytes()) + 2 * Arena::view_nbytes(kPieceNbytes) : 0;
-}
+int64_t DifferenceGather::workspace_nbytes() const { return Arena::view_nbytes(largest_nbytes()) + 2 * Arena::view_nbytes(kPieceNbytes); }
 
-Status ParamDifferences::open(const MemorySource &source) {
-  if (!on()) return {};
+Status DifferenceGather::open(const MemorySource &source) {
   for (int64_t index = 0; index < plan().bucket_count(); ++index) full_lines_.push_back(plan().shared_lines(index));
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, workspace_nbytes(), &memory_));
   coded_ = memory_.take(Arena::view_nbytes(largest_nbytes()));
   differences_ = reinterpret_cast<float *>(memory_.take(Arena::view_nbytes(kPieceNbytes)));
-  values_ = reinterpret_cast<float *>(memory_.take(Arena::view_nbytes(kPieceNbytes)));
+  piece_ = reinterpret_cast<float *>(memory_.take(Arena::view_nbytes(kPieceNbytes)));
   return {};
 }
 
-void ParamDifferences::close() {
+void DifferenceGather::close() {
   memory_.release();
   full_lines_.clear();
 }
 
-int64_t ParamDifferences::sent_nbytes(int64_t ranks) const {
+int64_t DifferenceGather::sent_nbytes(int64_t ranks) const {
   int64_t nbytes = 0;
   for (const int64_t index : plan().order()) nbytes += coded_nbytes(plan().shared_lines(index), plan().bucket(index).own);
   return (ranks - 1) * nbytes;
 }
 
-const float *ParamDifferences::masters(int64_t bucket, int64_t element) const {
+std::string DifferenceGather::text(int64_t ranks) const {
+  std::string text = std::string("parameters follow their masters by differences in ") + code_text(code_) + "; this rank sends " +
+                     std::to_string(sent_nbytes(ranks)) + " bytes per gather";
+  const int64_t period = settings_.replicas.flush_period;
+  if (period > 0) text += ", and parameters in full once in " + count_text(period, "step");
+  return text;
+}
+
+const float *DifferenceGather::masters(int64_t bucket, int64_t element) const {
   const SlotMemory &slots = tensors_.memory();
   return reinterpret_cast<const float *>(slots.place(*slots.find(ZERO_SLOT_MASTER), bucket).at(element));
 }
 
 /// M - W of elements of tensors. An update may leave anything in gaps between them, which must not reach the scale of a line.
-void ParamDifferences::subtract(int64_t bucket, Range piece) const {
+void DifferenceGather::subtract(int64_t bucket, Range piece) const {
   const float *from = masters(bucket, piece.begin);
   const kernels::Table &table = kernels::active();
-  kernels::widen(table, values_, param(bucket).at(piece.begin), param(bucket).dtype, piece.count());
-  table.scale(values_, values_, piece.count(), -1);
-  table.add(differences_, from, values_, piece.count());
+  kernels::widen(table, piece_, param(bucket).at(piece.begin), param(bucket).dtype, piece.count());
+  table.scale(piece_, piece_, piece.count(), -1);
+  table.add(differences_, from, piece_, piece.count());
   for (const Range &gap : plan().bucket(bucket).gaps) {
     const Range part = intersect(piece, gap);
     if (!part.empty()) std::fill_n(differences_ + part.begin - piece.begin, part.count(), 0.0F);
@@ -119,7 +124,7 @@ void ParamDifferences::subtract(int64_t bucket, Range piece) const {
 }
 
 /// What lines that travel in full say is M.
-void ParamDifferences::encode(int64_t bucket, Range cut, std::byte *out) const {
+void DifferenceGather::encode(int64_t bucket, Range cut, std::byte *out) const {
   const DefaultFloats floats;
   const std::vector<uint8_t> &all = full_lines_[static_cast<size_t>(bucket)];
   over_pieces(cut, [&](Range piece) {
@@ -132,7 +137,7 @@ void ParamDifferences::encode(int64_t bucket, Range cut, std::byte *out) const {
   });
 }
 
-void ParamDifferences::add(int64_t bucket, Range cut, const std::byte *coded) const {
+void DifferenceGather::add(int64_t bucket, Range cut, const std::byte *coded) const {
   const DefaultFloats floats;
   const std::vector<uint8_t> &all = full_lines_[static_cast<size_t>(bucket)];
   const SlotPlace &place = param(bucket);
@@ -140,17 +145,17 @@ void ParamDifferences::add(int64_t bucket, Range cut, const std::byte *coded) co
     const std::span<const uint8_t> full = lines_of(all, piece);
     kernels::decode_lines(kernels::active(), code_, coded, piece.count(), full, differences_);
     coded += nbytes_of(code_, full);
-    kernels::widen(kernels::active(), values_, place.at(piece.begin), place.dtype, piece.count());
-    kernels::active().add(values_, values_, differences_, piece.count());
+    kernels::widen(kernels::active(), piece_, place.at(piece.begin), place.dtype, piece.count());
+    kernels::active().add(piece_, piece_, differences_, piece.count());
     over_full_lines(full, piece.count(),
-                    [&](int64_t begin, int64_t end) { std::copy(differences_ + begin, differences_ + end, values_ + begin); });
-    kernels::narrow(kernels::active(), place.at(piece.begin), place.dtype, values_, piece.count());
+                    [&](int64_t begin, int64_t end) { std::copy(differences_ + begin, differences_ + end, piece_ + begin); });
+    kernels::narrow(kernels::active(), place.at(piece.begin), place.dtype, piece_, piece.count());
   });
 }
 
-Task ParamDifferences::gather(Group &group, int64_t bucket) {
-  const Cuts cuts = plan().bucket_cuts(bucket);
-  const std::vector<uint8_t> &full = full_lines_[static_cast<size_t>(bucket)];
+Task DifferenceGather::bucket(Group &group, int64_t index) {
+  const Cuts cuts = plan().bucket_cuts(index);
+  const std::vector<uint8_t> &full = full_lines_[static_cast<size_t>(index)];
   Cuts coded;
   int64_t end = 0;
   for (const Range &cut : cuts) {
@@ -159,18 +164,10 @@ Task ParamDifferences::gather(Group &group, int64_t bucket) {
   }
   const auto self = static_cast<size_t>(group.rank());
   std::byte *own = coded_ + coded[self].begin;
-  encode(bucket, cuts[self], own);
+  encode(index, cuts[self], own);
   ZERO_CO_AWAIT(all_gather(group, own, coded_, coded, DType::u8));
-  for (size_t rank = 0; rank < cuts.size(); ++rank) add(bucket, cuts[rank], coded_ + coded[rank].begin);
+  for (size_t rank = 0; rank < cuts.size(); ++rank) add(index, cuts[rank], coded_ + coded[rank].begin);
   co_return Status();
-}
-
-void ParamDifferences::follow_masters(int64_t bucket) const {
-  const DefaultFloats floats;
-  const Range own = plan().bucket(bucket).own;
-  if (own.empty()) return;
-  const SlotPlace &place = param(bucket);
-  kernels::narrow(kernels::active(), place.at(own.begin), place.dtype, masters(bucket, own.begin), own.count());
 }
 
 }  // namespace zero
