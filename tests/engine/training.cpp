@@ -201,7 +201,7 @@ Config make_config(const Model &model, const Manner &manner) {
 
 std::shared_ptr<Optimizer> make_optimizer(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
   std::shared_ptr<Optimizer> optimizer;
-  Status status = Optimizer::create(group, make_config(model, manner), &optimizer);
+  Status status = Optimizer::create(group, make_config(model, manner), &optimizer, manner.domain);
   EXPECT_TRUE(status.ok()) << status.text();
   if (optimizer == nullptr) return optimizer;
   add_tensors(*optimizer, model);

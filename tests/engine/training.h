@@ -136,6 +136,7 @@ struct Manner {
   bool splits = false;    ///< every second step is reduce, apply and gather
   int64_t replica_ranks = 0;  ///< of replicas that make every step together; 0: there is one
   bool norm = true;       ///< the norm is asked for, which needs reductions before updates
+  MakeDomain domain = {};  ///< the memory that the optimizer is kept in; empty: the host's as ever
 
   bool keeps_one_copy() const { return one_copy && (stage == 1 || stage == 2); }
 

@@ -1,10 +1,17 @@
 /// @file What a caller may give: streams, and memory of the host or the device.
 #include "engine/compute/memory_domain.h"
 
+#include "engine/compute/host_kernels.h"
+
 #include <cstring>
 #include <functional>
 
 namespace zero {
+
+/// If a group reaches a device, memory that stays on the host needs no communicators of its own.
+std::shared_ptr<const Reducer> MemoryDomain::host_reducer(const Reducer &whole) const {
+  return whole.on_device() ? std::make_shared<HostReducer>(threads) : nullptr;
+}
 
 Status MemoryDomain::check_stream(void *stream) const {
   ZERO_CHECK(stream == nullptr || device != nullptr, ZERO_E_UNSUPPORTED,
@@ -34,7 +41,7 @@ Status MemoryDomain::check_not_captured(const char *call, void *stream) const {
 
 Status MemoryDomain::copy_out(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream) const {
   if (dst_on_device == on_device()) {
-    kernels.copy(dst, data, DType::u8, nbytes);
+    kernels().copy(dst, data, DType::u8, nbytes);
     return {};
   }
   if (on_device()) {
@@ -43,7 +50,9 @@ Status MemoryDomain::copy_out(void *dst, const std::byte *data, int64_t nbytes, 
     };
     return device->fetch(data, nbytes, stream, std::cref(use));
   }
-  const auto fill = [&](std::byte *part, int64_t begin, int64_t part_nbytes) { kernels.copy(part, data + begin, DType::u8, part_nbytes); };
+  const auto fill = [&](std::byte *part, int64_t begin, int64_t part_nbytes) {
+    kernels().copy(part, data + begin, DType::u8, part_nbytes);
+  };
   return device->store(dst, nbytes, stream, std::cref(fill));
 }
 

@@ -1,28 +1,59 @@
-/// @file MemoryDomain: where an optimizer keeps what it has and what computes there: kernels of the host or of a device, the device that
-/// memory of the caller may lie on, and the account of all memory. Knows no tensors and no ranks.
+/// @file MemoryDomain: the memory in which an optimizer keeps parameters, gradients and states, and everything that works there: arenas,
+/// kernels, sums of groups, the order of streams. Beside it the device of the caller's memory, and the account of all memory. Knows no
+/// tensors and no ranks.
 #pragma once
 
-#include "engine/compute/device_kernels.h"
-#include "engine/compute/host_kernels.h"
+#include "core/reduction.h"
+#include "engine/compute/step_kernels.h"
 #include "memory/accounting.h"
+#include "memory/arena.h"
 #include "memory/device.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
 namespace zero {
 
+class DeviceKernels;
+
 struct MemoryDomain {
-  /// Without `given_kernels` everything is kept on the host.
-  MemoryDomain(int64_t threads, std::unique_ptr<Device> given_device, std::unique_ptr<DeviceKernels> given_kernels)
-      : host_kernels(threads),
-        device(std::move(given_device)),
-        device_kernels(std::move(given_kernels)),
-        kernels(device_kernels != nullptr ? static_cast<Kernels &>(*device_kernels) : host_kernels) {}
+  MemoryDomain(int64_t host_threads, std::unique_ptr<Device> given_device) : threads(host_threads), device(std::move(given_device)) {}
+  MemoryDomain(const MemoryDomain &) = delete;
+  virtual ~MemoryDomain() = default;
 
-  bool on_device() const { return device_kernels != nullptr; }
+  /// @name The optimizer's memory
+  /// @{
+  /// Where its arenas come from; `host`: where those of the host do.
+  virtual MemorySource source(const MemorySource &host) const = 0;
+  /// The kernels that work on it.
+  virtual Kernels &kernels() const = 0;
+  /// The reducer of groups that move it; nullptr: that of the group that they are split from, which is `whole`.
+  virtual std::shared_ptr<const Reducer> reducer(const Reducer &whole) const = 0;
+  /// Makes what kernels need; `source` is that of arenas. Sources of a reduction that come from elsewhere have `sources_nbytes` at most.
+  virtual Status open(const MemorySource &, int64_t /*sources_nbytes*/) { return {}; }
+  virtual void close() {}
+  /// Kernels that decide steps without the host, and keep the state of the run for that; nullptr: the host decides.
+  virtual DeviceKernels *device_kernels() const { return nullptr; }
+  bool on_device() const { return device_kernels() != nullptr; }
+  /// @}
 
+  /// @name The order of work. On the host it has ended when a call returns.
+  /// @{
+  /// Work that is given from now on comes after that of `stream`, and the reverse.
+  virtual Status wait_for(void * /*stream*/) const { return {}; }
+  virtual Status signal(void * /*stream*/) const { return {}; }
+  /// For the end of all work.
+  virtual Status wait() const { return {}; }
+  /// @}
+
+  /// The reducer of groups that move memory of the host only; nullptr as in reducer().
+  std::shared_ptr<const Reducer> host_reducer(const Reducer &whole) const;
+
+  /// @name The caller's memory
+  /// @{
   /// Streams are those of the device. Any thread.
   Status check_stream(void *stream) const;
   /// Where memory of the caller lies.
@@ -31,12 +62,14 @@ struct MemoryDomain {
   Status check_not_captured(const char *call, void *stream) const;
   /// Into memory of the caller, on the device or not, from what is kept.
   Status copy_out(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream) const;
+  /// @}
 
-  HostKernels host_kernels;
-  const std::unique_ptr<Device> device;                 ///< where the caller's gradients and parameters may lie; nullptr: on the host only
-  const std::unique_ptr<DeviceKernels> device_kernels;  ///< nullptr: parameters, gradients and states are kept on the host
-  Kernels &kernels;                                     ///< of what is kept
+  const int64_t threads;                 ///< of the host
+  const std::unique_ptr<Device> device;  ///< where the caller's gradients and parameters may lie; nullptr: on the host only
   Accounting accounting;
 };
+
+/// Makes the domain of an optimizer.
+using MakeDomain = std::function<std::unique_ptr<MemoryDomain>(int64_t threads, std::unique_ptr<Device> device)>;
 
 }  // namespace zero

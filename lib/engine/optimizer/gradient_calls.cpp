@@ -24,7 +24,7 @@ Status GradientCalls::acquire(int64_t id, void **out_data, int64_t *out_accumula
   void *data = nullptr;
   int64_t accumulate = 0;
   Status status = parts_.gradients.acquire(id, &data, &accumulate);
-  if (status.ok() && parts_.settings.on_device) status = parts_.memory.device->signal(stream);
+  if (status.ok()) status = parts_.memory->signal(stream);
   ZERO_TRY(parts_.guard.lasting(std::move(status)));
   *out_data = data;
   *out_accumulate = accumulate;
@@ -39,20 +39,20 @@ Status GradientCalls::ready(int64_t id, const void *grad, int64_t offset, int64_
   parts_.groups.take_deadline();
   const TraceSpan span(parts_.trace, "grad_ready", Trace::Track::gradients, Trace::About::param, id);
   bool grad_on_device = parts_.settings.on_device;
-  Status status = grad != nullptr ? parts_.memory.find(grad, "grad", &grad_on_device) : Status();
-  Device *passes = grad_on_device != parts_.settings.on_device ? parts_.memory.device.get() : nullptr;
+  Status status = grad != nullptr ? parts_.memory->find(grad, "grad", &grad_on_device) : Status();
+  Device *passes = grad_on_device != parts_.settings.on_device ? parts_.memory->device.get() : nullptr;
   // A graph would copy what lies in the memory between host and device when it is run.
   if (status.ok() && passes != nullptr)
-    status = parts_.memory.check_not_captured("zero_optimizer_grad_ready with a copy between host and device", stream);
+    status = parts_.memory->check_not_captured("zero_optimizer_grad_ready with a copy between host and device", stream);
   // A reduction that began now would become part of the graph, and wait for other ranks there.
   if (status.ok() && !parts_.alone()) status = parts_.check_captured(stream, "gradients");
-  const bool follows = status.ok() && parts_.settings.on_device;
-  if (follows) status = parts_.memory.device->wait_for(stream);
+  const bool follows = status.ok();
+  if (follows) status = parts_.memory->wait_for(stream);
   if (status.ok()) status = parts_.gradients.ready(id, grad, offset, count, passes, stream);
   // Also behind an error: a graph that the stream is captured into ends where its own stream does.
-  const Status led = follows ? parts_.memory.device->signal(stream) : Status();
+  const Status led = follows ? parts_.memory->signal(stream) : Status();
   if (status.ok()) status = led;
-  if (status.ok()) status = parts_.memory.kernels.status();
+  if (status.ok()) status = parts_.memory->kernels().status();
   return parts_.guard.lasting(std::move(status));
 }
 
@@ -61,8 +61,8 @@ Status GradientCalls::ready_rows(int64_t id, const int64_t *rows, const void *va
   ZERO_TRY(parts_.registry.params.check_id(id));
   ZERO_TRY(check_trains(id));
   ZERO_TRY(parts_.check_taken_over());
-  if (count > 0) ZERO_TRY(parts_.memory.check_on_host(rows, "rows"));
-  if (count > 0) ZERO_TRY(parts_.memory.check_on_host(values, "values"));
+  if (count > 0) ZERO_TRY(parts_.memory->check_on_host(rows, "rows"));
+  if (count > 0) ZERO_TRY(parts_.memory->check_on_host(values, "values"));
   parts_.groups.take_deadline();
   const TraceSpan span(parts_.trace, "grad_ready_rows", Trace::Track::gradients, Trace::About::param, id);
   return parts_.guard.lasting(parts_.gradients.ready_rows(id, rows, values, count));

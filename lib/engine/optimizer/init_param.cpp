@@ -4,6 +4,7 @@
 
 #include "core/choice.h"
 #include "core/number_text.h"
+#include "engine/compute/host_kernels.h"
 #include "engine/storage/host_copy.h"
 #include "kernels/convert.h"
 #include "kernels/initialise.h"
@@ -114,7 +115,7 @@ Status StateAccess::init_param(int64_t id, int32_t initialiser, double a, double
                           range.count() * dtype_nbytes(target.master_dtype)));
     target.master = masters.data();
   }
-  parts_.memory.host_kernels.over_lines(range.count(), [&](Range part) {
+  HostKernels(parts_.memory->threads).over_lines(range.count(), [&](Range part) {
     float values[4 * kLine];
     for (int64_t at = part.begin; at < part.end; at += std::ssize(values)) {
       const int64_t count = std::min<int64_t>(std::ssize(values), part.end - at);

@@ -1,13 +1,15 @@
 /// @file Creation of an optimizer, and registration while that is open.
 #include "engine/optimizer/optimizer.h"
 
+#include "engine/compute/device_domain.h"
+#include "engine/compute/host_domain.h"
 #include "engine/config/strategy.h"
 
 #include <vector>
 
 namespace zero {
 
-Status Optimizer::create(std::shared_ptr<Group> group, const Config &given, std::shared_ptr<Optimizer> *out) {
+Status Optimizer::create(std::shared_ptr<Group> group, const Config &given, std::shared_ptr<Optimizer> *out, const MakeDomain &make) {
   Config config = given;
   std::string strategy;
   ZERO_TRY(expand_strategy(config, &strategy));
@@ -28,11 +30,14 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &given, std:
              "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but transport %s sends memory of the host only; set ZERO_KEY_NCCL for the group, or "
              "make it with zero_group_create_local",
              group->transport().name());
-  std::unique_ptr<DeviceKernels> device_kernels;
-  if (settings.on_device) device_kernels = std::make_unique<DeviceKernels>(*device);
   const int64_t threads = host_threads(config, place);
-  out->reset(
-      new Optimizer({std::move(group), std::move(settings), hyper, loss_scale, threads, std::move(device), std::move(device_kernels)}));
+  std::unique_ptr<MemoryDomain> memory;
+  if (settings.on_device) {
+    memory = std::make_unique<DeviceDomain>(threads, std::move(device));
+  } else {
+    memory = make ? make(threads, std::move(device)) : std::make_unique<HostDomain>(threads, std::move(device));
+  }
+  out->reset(new Optimizer({std::move(group), std::move(settings), hyper, loss_scale, std::move(memory)}));
   return {};
 }
 

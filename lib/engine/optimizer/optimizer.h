@@ -32,7 +32,8 @@ namespace zero {
 /// parameters is under way they return ZERO_E_STATE), only for gathers behind a step, free buckets and devices.
 class Optimizer {
  public:
-  static Status create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out);
+  /// `make`: the memory of an optimizer that the host keeps; empty: HostDomain.
+  static Status create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Optimizer> *out, const MakeDomain &make = {});
   Optimizer(const Optimizer &) = delete;
   /// Waits for reductions under way, after making them fail.
   ~Optimizer() { sealing_.unseal(); }
@@ -56,7 +57,7 @@ class Optimizer {
   /// @}
 
   /// Streams are those of the optimizer's device. Any thread.
-  Status check_stream(void *stream) const { return parts_.memory.check_stream(stream); }
+  Status check_stream(void *stream) const { return parts_.memory->check_stream(stream); }
 
   /// @name Values
   /// @{

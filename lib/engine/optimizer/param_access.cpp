@@ -36,15 +36,16 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
                 lld(dst_count), lld(dst == nullptr ? 0 : count),
                 dst == nullptr ? "dst is NULL" : parts_.registry.params[id].text().c_str());
   bool dst_on_device = false;
-  ZERO_CO_TRY(parts_.memory.find(dst, "dst", &dst_on_device));
+  ZERO_CO_TRY(parts_.memory->find(dst, "dst", &dst_on_device));
   // A graph would copy what lies in the memory between host and device when it is run.
   if (dst != nullptr && dst_on_device != parts_.settings.on_device) {
-    ZERO_CO_TRY(parts_.memory.check_not_captured("zero_optimizer_param_acquire with a copy between host and device", stream));
+    ZERO_CO_TRY(parts_.memory->check_not_captured("zero_optimizer_param_acquire with a copy between host and device", stream));
   }
   // A graph would go on to use memory of the pool, which may be given back.
   if (parts_.state.tensors.coded(id) && !dst_on_device)
-    ZERO_CO_TRY(parts_.memory.check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
-  if (parts_.settings.on_device) ZERO_CO_TRY(parts_.memory.device->wait_for(stream));
+    ZERO_CO_TRY(
+        parts_.memory->check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
+  ZERO_CO_TRY(parts_.memory->wait_for(stream));
   if (count > 0) {
     const Status arrived = co_await parts_.gathers.arrived(parts_.state.plan.param(parts_.registry.params.holder(id)).bucket);
     if (!arrived.ok() && parts_.guard.salvages()) co_return parts_.guard.half_applied(CallGuard::kStep);
@@ -65,16 +66,16 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
     access.data = data;
   }
   if (dst != nullptr && dst != data && count > 0) {
-    ZERO_CO_TRY(parts_.memory.copy_out(dst, data, count * dtype_nbytes(parts_.registry.params[id].dtype), dst_on_device, stream));
+    ZERO_CO_TRY(parts_.memory->copy_out(dst, data, count * dtype_nbytes(parts_.registry.params[id].dtype), dst_on_device, stream));
     data = static_cast<std::byte *>(dst);
   }
   if (parts_.settings.on_device) {
-    ZERO_CO_TRY(parts_.memory.device->signal(stream));
+    ZERO_CO_TRY(parts_.memory->signal(stream));
     if (std::find(access.streams.begin(), access.streams.end(), stream) == access.streams.end()) access.streams.push_back(stream);
   }
   ++access.count;
   ++parts_.acquired_count;
-  ZERO_CO_TRY(parts_.memory.kernels.status());
+  ZERO_CO_TRY(parts_.memory->kernels().status());
   *out_data = data;
   co_return Status();
 }
@@ -82,17 +83,17 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
 /// What a stream was given before may still use memory of ours. A graph that it is captured into ends where its own stream does.
 Status ParamAccess::follow_user(void *stream) const {
   bool captured = false;
-  ZERO_TRY(parts_.memory.device->wait_for(stream));
-  ZERO_TRY(parts_.memory.device->captures(parts_.memory.device->stream(), &captured));
-  return captured ? parts_.memory.device->signal(stream) : Status();
+  ZERO_TRY(parts_.memory->wait_for(stream));
+  ZERO_TRY(parts_.memory->device->captures(parts_.memory->device->stream(), &captured));
+  return captured ? parts_.memory->signal(stream) : Status();
 }
 
 /// Who acquired the parameter again may have used another stream than who still holds it. Inside a capture only what is part of it counts.
 Status ParamAccess::follow_one_of_users(void *stream) const {
   bool captured = false;
   bool theirs = false;
-  ZERO_TRY(parts_.memory.device->captures(parts_.memory.device->stream(), &captured));
-  ZERO_TRY(parts_.memory.device->captures(stream, &theirs));
+  ZERO_TRY(parts_.memory->device->captures(parts_.memory->device->stream(), &captured));
+  ZERO_TRY(parts_.memory->device->captures(stream, &theirs));
   return theirs == captured ? follow_user(stream) : Status();
 }
 

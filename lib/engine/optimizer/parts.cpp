@@ -10,18 +10,18 @@ namespace zero {
 OptimizerParts::OptimizerParts(OptimizerOrigin origin)
     : group(std::move(origin.group)),
       settings(std::move(origin.settings)),
-      memory(origin.threads, std::move(origin.device), std::move(origin.device_kernels)),
+      memory(std::move(origin.memory)),
       registry(settings, origin.hyper),
       loss_scale(origin.loss_scale),
-      state(registry, memory, updates_all()),
-      run(loss_scale.first(), memory.device_kernels.get()),
-      verifier(registry.params, state.layout, state.tensors, memory.kernels, run),
-      gradients(state.plan, settings, state.slots, memory.kernels, registry.params, trace),
-      updates(state.plan, settings, state.slots, registry.params, memory.kernels, registry.sets),
+      state(registry, memory->kernels(), updates_all()),
+      run(loss_scale.first(), memory->device_kernels()),
+      verifier(registry.params, state.layout, state.tensors, memory->kernels(), run),
+      gradients(state.plan, settings, state.slots, memory->kernels(), registry.params, trace),
+      updates(state.plan, settings, state.slots, registry.params, memory->kernels(), registry.sets),
       groups(group),
-      gathers(registry.params, state.layout, state.tensors, state.quantized_params, memory.kernels, settings, trace),
-      first_values(registry.params, state.layout, state.tensors, state.quantized_params, memory.kernels, gathers, groups),
-      replicas(registry.params, state.layout, state.tensors, state.quantized_params, memory.kernels, settings, updates_all()),
+      gathers(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), settings, trace),
+      first_values(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), gathers, groups),
+      replicas(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), settings, updates_all()),
       guard(group, groups, gathers, alone()) {}
 
 bool OptimizerParts::shares_states() const {
@@ -29,23 +29,17 @@ bool OptimizerParts::shares_states() const {
          groups.gather()->transport().shares_memory();
 }
 
-MemorySource OptimizerParts::memory_source() {
-  MemorySource source = host_source();
-  if (settings.on_device) source.device = memory.device.get();
-  return source;
-}
-
 Task OptimizerParts::in_order(Task body, void *stream) const {
-  if (!settings.on_device || guard.phase() == CallGuard::Phase::building) co_return co_await body;
-  ZERO_CO_TRY(memory.device->wait_for(stream));
+  if (guard.phase() == CallGuard::Phase::building) co_return co_await body;
+  ZERO_CO_TRY(memory->wait_for(stream));
   Status status = co_await body;
-  Status led = memory.device->signal(stream);
+  Status led = memory->signal(stream);
   co_return status.ok() ? led : status;
 }
 
 Status OptimizerParts::check_captured(void *stream, const char *what, bool *out_captured) const {
   bool captured = false;
-  if (settings.on_device) ZERO_TRY(memory.device->captures(stream, &captured));
+  if (settings.on_device) ZERO_TRY(memory->device->captures(stream, &captured));
   ZERO_CHECK(!captured || (alone() && groups.model() == nullptr), ZERO_E_UNSUPPORTED,
              "ranks in groups of %lld%s wait for one another on the host, so %s cannot become part of a CUDA graph", lld(group->size()),
              groups.model() != nullptr ? " with a model group" : "", what);

@@ -35,9 +35,7 @@ struct OptimizerOrigin {
   Settings settings;
   HyperSet hyper;
   LossScale loss_scale;
-  int64_t threads;
-  std::unique_ptr<Device> device;
-  std::unique_ptr<DeviceKernels> device_kernels;
+  std::unique_ptr<MemoryDomain> memory;
 };
 
 /// Arenas in the memory of all ranks, as far as this rank reaches them.
@@ -80,9 +78,9 @@ struct OptimizerParts {
   Sharding sharding() const { return {settings.stage, alone(), one_copy() && rank() > 0, shares_states()}; }
   /// @}
 
-  MemorySource host_source() { return {&settings.memory.hook, &memory.accounting, group->transport().within_process()}; }
+  MemorySource host_source() { return {&settings.memory.hook, &memory->accounting, group->transport().within_process()}; }
   /// Of parameters, gradients and states.
-  MemorySource memory_source();
+  MemorySource memory_source() { return memory->source(host_source()); }
 
   /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
   Task in_order(Task body, void *stream) const;
@@ -110,7 +108,7 @@ struct OptimizerParts {
 
   const std::shared_ptr<Group> group;
   const Settings settings;
-  MemoryDomain memory;
+  const std::unique_ptr<MemoryDomain> memory;
   Registry registry;
   LossScale loss_scale;
   Trace trace;

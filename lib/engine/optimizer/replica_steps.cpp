@@ -89,7 +89,7 @@ Task Steps::sync(zero_step_result *out) {
   ZERO_CO_AWAIT(sync_replicas());
   if (parts_.settings.stage > 0) ZERO_CO_AWAIT(parts_.gathers.gather(ParamGatherer::Buckets::trained));
   parts_.guard.end_change();
-  ZERO_CO_TRY(parts_.memory.kernels.status());
+  ZERO_CO_TRY(parts_.memory->kernels().status());
   ZERO_CO_TRY(parts_.verifier.move_window());
   co_return write_result(out);
 }

@@ -28,7 +28,7 @@ namespace {
 Status OptimizerReport::memory(int32_t category, MemoryUse *out) const {
   ZERO_CHECK(Accounting::valid(category), ZERO_E_INVALID_ARGUMENT, "category is %d, but must be a zero_memory (0 .. %d)", category,
              Accounting::kCategories - 1);
-  *out = {parts_.memory.accounting.now(category), parts_.memory.accounting.peak(category), 0, 0};
+  *out = {parts_.memory->accounting.now(category), parts_.memory->accounting.peak(category), 0, 0};
   if (!parts_.guard.sealed()) return {};
   out->formula_nbytes = formula_nbytes(category);
   out->constant_nbytes = constant_nbytes(category);
@@ -66,7 +66,7 @@ int64_t OptimizerReport::constant_nbytes(int32_t category) const {
     case ZERO_MEMORY_STAGING:
     case ZERO_MEMORY_MODULE_BUFFER:
     case ZERO_MEMORY_WORKSPACE:
-      return parts_.memory.accounting.now(category) - formula_nbytes(category);
+      return parts_.memory->accounting.now(category) - formula_nbytes(category);
     case ZERO_MEMORY_GRAD_POOL:
       return parts_.gradients.pool().first_nbytes();
     case ZERO_MEMORY_PARAM_POOL:
@@ -99,13 +99,13 @@ std::string OptimizerReport::describe() const {
   add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", parts_.settings.algorithm_name(),
            lld(parts_.settings.stage), lld(parts_.group->rank()), lld(parts_.group->size()), parts_.group->transport().name());
   add_line(text, "kernels: target %s, %s (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)",
-           kernels::active().target, count_text(parts_.memory.host_kernels.threads(), "thread").c_str());
+           kernels::active().target, count_text(parts_.memory->threads, "thread").c_str());
   if (parts_.settings.on_device) {
-    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them", lld(parts_.memory.device->index()),
-             parts_.memory.device->name().c_str());
-  } else if (parts_.memory.device != nullptr) {
+    add_line(text, "device: %lld (%s), which keeps parameters, gradients and states and updates them", lld(parts_.memory->device->index()),
+             parts_.memory->device->name().c_str());
+  } else if (parts_.memory->device != nullptr) {
     add_line(text, "device: %lld (%s), gradients and parameters pass through %lld bytes of pinned memory",
-             lld(parts_.memory.device->index()), parts_.memory.device->name().c_str(), lld(Device::staging_nbytes()));
+             lld(parts_.memory->device->index()), parts_.memory->device->name().c_str(), lld(Device::staging_nbytes()));
   }
   if (!parts_.guard.sealed()) {
     add_line(text, "not sealed yet");
@@ -229,7 +229,7 @@ void OptimizerReport::describe_memory(std::string &text) const {
   for (int32_t category = ZERO_MEMORY_PARAM; category < Accounting::kCategories; ++category) {
     if (category == ZERO_MEMORY_BUFFER) continue;
     add_line(text, "  %-13s now %lld, peak %lld, formula %lld, constant %lld", kNames[category],
-             lld(parts_.memory.accounting.now(category)), lld(parts_.memory.accounting.peak(category)), lld(formula_nbytes(category)),
+             lld(parts_.memory->accounting.now(category)), lld(parts_.memory->accounting.peak(category)), lld(formula_nbytes(category)),
              lld(constant_nbytes(category)));
   }
 }

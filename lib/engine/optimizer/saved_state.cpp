@@ -121,8 +121,8 @@ Task SavedState::settle() const {
   ZERO_CO_AWAIT(optimizer.parts_.gathers.end());
   ZERO_CO_TRY(optimizer.parts_.run.learn());
   ZERO_CO_TRY(optimizer.parts_.tell_update_counts());
-  if (optimizer.parts_.settings.on_device) ZERO_CO_TRY(optimizer.parts_.memory.device->wait());
-  co_return optimizer.parts_.memory.kernels.status();
+  ZERO_CO_TRY(optimizer.parts_.memory->wait());
+  co_return optimizer.parts_.memory->kernels().status();
 }
 
 void SavedState::describe_facts(Facts *out) const {
@@ -403,7 +403,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
   optimizer.parts_.plan_next_step();
   optimizer.parts_.guard.end_change();
   optimizer.parts_.guard.enter(CallGuard::Phase::running);
-  ZERO_CO_TRY(optimizer.parts_.memory.kernels.status());
+  ZERO_CO_TRY(optimizer.parts_.memory->kernels().status());
   co_return optimizer.parts_.verifier.move_window();
 }
 

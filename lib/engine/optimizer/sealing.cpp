@@ -4,7 +4,6 @@
 #include "core/clock.h"
 #include "core/descriptor_room.h"
 #include "core/hash.h"
-#include "engine/compute/device_reducer.h"
 #include "engine/optimizer/config_digest.h"
 #include "group/collectives/agreement.h"
 
@@ -62,13 +61,9 @@ Task Sealing::seal() {
 }
 
 Task Sealing::make_groups() {
-  // Where the group reaches a device, what stays on the host needs no communicators of its own.
-  std::shared_ptr<const Reducer> on_host;
-  if (parts_.group->reducer()->on_device()) on_host = std::make_shared<HostReducer>(parts_.memory.host_kernels.threads());
-  std::shared_ptr<const Reducer> reducer = on_host;
-  if (parts_.settings.on_device)
-    reducer = std::make_shared<DeviceReducer>(*parts_.memory.device_kernels, parts_.memory.host_kernels.threads());
-  ZERO_CO_AWAIT(parts_.groups.open(reducer, on_host, parts_.state.layout.most_round_nbytes(), parts_.ranks()));
+  const Reducer &whole = *parts_.group->reducer();
+  ZERO_CO_AWAIT(parts_.groups.open(parts_.memory->reducer(whole), parts_.memory->host_reducer(whole),
+                                   parts_.state.layout.most_round_nbytes(), parts_.ranks()));
   if (parts_.groups.model() != nullptr) parts_.gradients.go_on_beside(*parts_.groups.model());
   parts_.gradients.go_on_beside(*parts_.groups.gather());
   co_return Status();
@@ -160,9 +155,9 @@ Status Sealing::allocate() {
   try {
     parts_.trace.open(parts_.settings.monitoring.trace_events);
     for (const Group *group : parts_.groups.all()) {
-      if (group != nullptr) parts_.memory.accounting.add(ZERO_MEMORY_STAGING, group->staging_nbytes());
+      if (group != nullptr) parts_.memory->accounting.add(ZERO_MEMORY_STAGING, group->staging_nbytes());
     }
-    if (parts_.memory.device != nullptr) ZERO_TRY(allocate_on_device());
+    ZERO_TRY(open_memory());
     ZERO_TRY(parts_.state.slots.allocate(parts_.state.plan, parts_.state.layout.formats(), parts_.sharding(), parts_.memory_source()));
     ZERO_TRY(
         parts_.gradients.open(parts_.groups.reduce(), parts_.groups.across(), parts_.alone(), parts_.memory_source(), counted_buckets()));
@@ -184,13 +179,13 @@ Status Sealing::allocate() {
 }
 
 /// Sources of a reduction that come through the host fill a round at most, each on lines of its own.
-Status Sealing::allocate_on_device() {
-  ZERO_TRY(parts_.memory.device->allocate());
-  parts_.memory.accounting.add(ZERO_MEMORY_STAGING, Device::staging_nbytes());
-  if (!parts_.settings.on_device) return {};
+Status Sealing::open_memory() {
+  if (parts_.memory->device != nullptr) {
+    ZERO_TRY(parts_.memory->device->allocate());
+    parts_.memory->accounting.add(ZERO_MEMORY_STAGING, Device::staging_nbytes());
+  }
   const int64_t round_nbytes = parts_.alone() ? 0 : parts_.groups.reduce()->transport().round_nbytes();
-  return parts_.memory.device_kernels->allocate(parts_.memory_source(),
-                                                Arena::view_nbytes(round_nbytes) + parts_.group->size() * kViewAlignment);
+  return parts_.memory->open(parts_.memory_source(), Arena::view_nbytes(round_nbytes) + parts_.group->size() * kViewAlignment);
 }
 
 /// Tensors that all ranks of the model group hold count once: on its rank 0.
@@ -233,9 +228,9 @@ Task Sealing::share_memory() {
 Task Sealing::reach_devices(bool *out) {
   std::vector<int64_t> devices(static_cast<size_t>(parts_.group->size()));
   std::vector<int64_t> reached(devices.size());
-  ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, parts_.memory.device->index(), devices));
+  ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, parts_.memory->device->index(), devices));
   const bool here = parts_.group->transport().within_process() && std::all_of(devices.begin(), devices.end(), [this](int64_t device) {
-                      return parts_.memory.device->reach(device).ok();
+                      return parts_.memory->device->reach(device).ok();
                     });
   ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, here ? 1 : 0, reached));
   *out = std::all_of(reached.begin(), reached.end(), [](int64_t other) { return other == 1; });
@@ -300,14 +295,14 @@ void Sealing::unseal() {
   parts_.gathers.close();
   parts_.replicas.close();
   // Work may still use what is given back, other ranks' included: this rank's last comes after it.
-  if (parts_.settings.on_device) (void)parts_.memory.device->wait();
+  (void)parts_.memory->wait();
   parts_.peers.grads.close();
   parts_.peers.params.close();
   parts_.peers.states.close();
   parts_.gradients.close();
-  if (parts_.memory.device_kernels != nullptr) parts_.memory.device_kernels->release();
+  parts_.memory->close();
   if (parts_.groups.gather() != nullptr) {
-    parts_.memory.accounting.add(ZERO_MEMORY_STAGING, -parts_.memory.accounting.now(ZERO_MEMORY_STAGING));
+    parts_.memory->accounting.add(ZERO_MEMORY_STAGING, -parts_.memory->accounting.now(ZERO_MEMORY_STAGING));
     for (const auto &mapping : {parts_.state.slots.param_mapping(), parts_.state.slots.state_mapping()}) {
       if (mapping != nullptr) parts_.groups.gather()->transport().unshare(*mapping);
     }
@@ -319,7 +314,7 @@ void Sealing::unseal() {
   parts_.gathers.release();
   parts_.state.quantized_params.release();
   parts_.registry.module_buffers.release();
-  if (parts_.memory.device != nullptr) parts_.memory.device->release();
+  if (parts_.memory->device != nullptr) parts_.memory->device->release();
   parts_.verifier.close();
   parts_.first_values.release();
   access_.close();

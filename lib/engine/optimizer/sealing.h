@@ -29,7 +29,7 @@ class Sealing {
   Task agree_on_model(Status mine, int64_t replicas);
   Task make_groups();
   Status allocate();
-  Status allocate_on_device();
+  Status open_memory();
   Task reach();
   Task share_memory();
   Status check_room_to_meet() const;

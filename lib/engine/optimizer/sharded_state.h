@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/task.h"
-#include "engine/compute/memory_domain.h"
+#include "engine/compute/step_kernels.h"
 #include "engine/layout/layout.h"
 #include "engine/optimizer/registry.h"
 #include "engine/parameters/quantized_params.h"
@@ -20,12 +20,12 @@ namespace zero {
 
 struct ShardedState {
   /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
-  ShardedState(const Registry &registry, const MemoryDomain &memory, bool all)
+  ShardedState(const Registry &registry, Kernels &kernels, bool all)
       : layout(registry.params, registry.settings, registry.sets),
         plan(layout.plan()),
         tensors(registry.params, layout, slots, all),
-        quantized_params(registry.params, layout, tensors, memory.kernels),
-        update_counts(memory.kernels) {}
+        quantized_params(registry.params, layout, tensors, kernels),
+        update_counts(kernels) {}
 
   /// A state that every rank keeps follows its owners. A collective over `group`.
   Task follow_owners(Group &group, const Slot &slot, int64_t id) const;

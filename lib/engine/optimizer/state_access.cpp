@@ -112,7 +112,7 @@ Task StateAccess::read(int64_t id, int32_t slot, int64_t offset, void *data, int
 
 Status StateAccess::check_read(int64_t id, int32_t slot, int64_t offset, const void *data, int64_t count, const Slot **out) const {
   ZERO_TRY(check_entries(id, slot, offset, count, out));
-  ZERO_TRY(parts_.memory.check_on_host(data, "data"));
+  ZERO_TRY(parts_.memory->check_on_host(data, "data"));
   ZERO_CHECK(slot != ZERO_SLOT_GRAD || (parts_.guard.phase() == CallGuard::Phase::reduced && parts_.step.splits), ZERO_E_STATE,
              "reduced gradients can be read between zero_optimizer_reduce and zero_optimizer_gather");
   return {};
@@ -135,7 +135,7 @@ Task StateAccess::write(int64_t id, int32_t slot, int64_t offset, const void *da
   const Slot *to = nullptr;
   ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_write", CallGuard::Phase::sealed, CallGuard::Phase::running));
   ZERO_CO_TRY(check_entries(id, slot, offset, count, &to));
-  ZERO_CO_TRY(parts_.memory.check_on_host(data, "data"));
+  ZERO_CO_TRY(parts_.memory->check_on_host(data, "data"));
   ZERO_CO_CHECK(slot != ZERO_SLOT_GRAD, ZERO_E_UNSUPPORTED, "gradients cannot be written; give them to zero_optimizer_grad_ready");
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
   ZERO_CO_CHECK(!of_param || !(parts_.gradients.any_acquired() || parts_.gradients.started()), ZERO_E_STATE,

@@ -53,7 +53,7 @@ Task StepFlagsExchange::run(Finding &change) {
   ZERO_CO_TRY(parts_.tell_update_counts());
   fill_in_step_flags();
   step_flags_.mine(StepFlags::nonfinite) = parts_.settings.skips_nonfinite && !parts_.gradients.finite() ? 1 : 0;
-  ZERO_CO_TRY(parts_.memory.kernels.status());
+  ZERO_CO_TRY(parts_.memory->kernels().status());
   step_flags_.mine(StepFlags::corrupt) = change.found != ZERO_FINDING_NONE ? 1 : 0;
   step_flags_.mine(StepFlags::weightless) = weightless() ? 1 : 0;
   // All replicas have the same sums.
@@ -145,7 +145,7 @@ void StepFlagsExchange::decide() {
 /// In a world of one what the device finds concerns nobody else.
 Status StepFlagsExchange::decide_on_device() {
   bool captured = false;
-  ZERO_TRY(parts_.memory.device->captures(parts_.memory.device->stream(), &captured));
+  ZERO_TRY(parts_.memory->device->captures(parts_.memory->device->stream(), &captured));
   if (!captured) ZERO_TRY(parts_.tell_update_counts());
   if (captured) stop_request_.refuse();
   step_flags_.set_filled([this](int64_t id) { return parts_.gradients.filled(id); });
@@ -154,13 +154,13 @@ Status StepFlagsExchange::decide_on_device() {
   step_flags_.mine(StepFlags::stops) = stop_seen_ > 0 ? 1 : 0;
   step_flags_.count_alone();
   if (weightless()) {
-    (void)parts_.memory.kernels.passed();  // what was found is not the next step's
-    return parts_.memory.kernels.status();
+    (void)parts_.memory->kernels().passed();  // what was found is not the next step's
+    return parts_.memory->kernels().status();
   }
   kernels::ExactSum none;
   if (parts_.settings.grad_norm) parts_.gradients.add_squares(none);
   parts_.run.decide_on_device(decision_rules(), captured);
-  return parts_.memory.kernels.status();
+  return parts_.memory->kernels().status();
 }
 
 /// The sums of each replica's votes are added up over all of them.

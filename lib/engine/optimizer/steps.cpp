@@ -85,7 +85,7 @@ Task Steps::finish_gradients() {
 
 Status Steps::check_capture(const zero_step_result *out) const {
   bool captured = false;
-  if (parts_.settings.on_device) ZERO_TRY(parts_.check_captured(parts_.memory.device->stream(), "steps", &captured));
+  if (parts_.settings.on_device) ZERO_TRY(parts_.check_captured(parts_.memory->device->stream(), "steps", &captured));
   if (!captured) return {};
   ZERO_CHECK(parts_.settings.monitoring.verify_every == 0, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_VERIFY_EVERY is %lld, but the host compares checksums, so steps cannot become part of a CUDA graph",
@@ -97,7 +97,7 @@ Status Steps::check_capture(const zero_step_result *out) const {
              "zero_optimizer_request_stop was called with reason %lld, but runs of a CUDA graph report no stop; make a step outside the "
              "capture first, which reports it",
              lld(vote_.stop_request().pending()));
-  ZERO_CHECK(parts_.memory.device_kernels->warm() || parts_.settings.algorithm == nullptr, ZERO_E_STATE,
+  ZERO_CHECK(parts_.memory->device_kernels()->warm() || parts_.settings.algorithm == nullptr, ZERO_E_STATE,
              "a step becomes part of a CUDA graph, but none was made before; make one like it first");
   return {};
 }
@@ -122,33 +122,33 @@ Task Steps::pick_path() {
 
 Status Steps::result(zero_step_result *out, void *stream) const {
   ZERO_TRY(parts_.guard.check_call("zero_optimizer_result", CallGuard::Phase::running, CallGuard::Phase::reduced));
-  ZERO_TRY(parts_.memory.check_not_captured("zero_optimizer_result", stream));
-  if (parts_.settings.on_device) ZERO_TRY(parts_.memory.device->wait_for(stream));
+  ZERO_TRY(parts_.memory->check_not_captured("zero_optimizer_result", stream));
+  ZERO_TRY(parts_.memory->wait_for(stream));
   return parts_.guard.lasting(write_result(out));
 }
 
 Status Steps::refresh(void *stream) {
   ZERO_TRY(parts_.guard.check_call("zero_optimizer_refresh", CallGuard::Phase::running, CallGuard::Phase::running));
-  ZERO_TRY(parts_.memory.check_not_captured("zero_optimizer_refresh", stream));
+  ZERO_TRY(parts_.memory->check_not_captured("zero_optimizer_refresh", stream));
   if (!parts_.settings.on_device) return {};
-  ZERO_TRY(parts_.memory.device->wait_for(stream));
+  ZERO_TRY(parts_.memory->wait_for(stream));
   ZERO_TRY(parts_.guard.lasting(parts_.tell_run()));
-  parts_.memory.device_kernels->refresh(parts_.updates.all_jobs());
-  ZERO_TRY(parts_.memory.device->signal(stream));
-  return parts_.guard.lasting(parts_.memory.kernels.status());
+  parts_.memory->device_kernels()->refresh(parts_.updates.all_jobs());
+  ZERO_TRY(parts_.memory->signal(stream));
+  return parts_.guard.lasting(parts_.memory->kernels().status());
 }
 
 Status Steps::loss_scale_address(void *stream, void **out) {
   ZERO_TRY(parts_.guard.check_call("zero_optimizer_loss_scale_address", CallGuard::Phase::running, CallGuard::Phase::running));
-  ZERO_TRY(parts_.memory.check_not_captured("zero_optimizer_loss_scale_address", stream));
+  ZERO_TRY(parts_.memory->check_not_captured("zero_optimizer_loss_scale_address", stream));
   if (!parts_.settings.on_device) {
     *out = parts_.run.loss_scale();
     return {};
   }
-  ZERO_TRY(parts_.memory.device->wait_for(stream));
+  ZERO_TRY(parts_.memory->wait_for(stream));
   ZERO_TRY(parts_.guard.lasting(parts_.tell_run()));
-  ZERO_TRY(parts_.memory.device->signal(stream));
-  ZERO_TRY(parts_.guard.lasting(parts_.memory.kernels.status()));
+  ZERO_TRY(parts_.memory->signal(stream));
+  ZERO_TRY(parts_.guard.lasting(parts_.memory->kernels().status()));
   *out = parts_.run.loss_scale();
   return {};
 }
@@ -224,7 +224,7 @@ Task Steps::gather() {
   parts_.gathers.end_step();
   end_step();
   ZERO_CO_TRY(parts_.verifier.move_window());
-  co_return parts_.memory.kernels.status();
+  co_return parts_.memory->kernels().status();
 }
 
 /// Only where masters were written is the device's decision waited for.

@@ -10,8 +10,8 @@ namespace zero {
 
 Task StateAccess::verify(zero_verify_result *out, void *stream) {
   ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_verify", CallGuard::Phase::running, CallGuard::Phase::running));
-  ZERO_CO_TRY(parts_.memory.check_not_captured("zero_optimizer_verify", stream));
-  if (parts_.settings.on_device) ZERO_CO_TRY(parts_.memory.device->wait_for(stream));
+  ZERO_CO_TRY(parts_.memory->check_not_captured("zero_optimizer_verify", stream));
+  ZERO_CO_TRY(parts_.memory->wait_for(stream));
   bool edited = false;
   ZERO_CO_AWAIT(any_edited(&edited));
   ZERO_CO_CHECK(!edited, ZERO_E_STATE,
@@ -35,7 +35,7 @@ Task StateAccess::verify(zero_verify_result *out, void *stream) {
   out->count = finding.count;
   out->replica_nbytes = replica_nbytes;
   out->shard_nbytes = parts_.verifier.shard_nbytes();
-  co_return parts_.memory.kernels.status();
+  co_return parts_.memory->kernels().status();
 }
 
 /// Whether a rank wrote parameters that begin has not taken over; initialisers are no collectives, so each rank knows only its own calls.
