@@ -2,6 +2,7 @@
 /// The use of libzero is in fashion/trainer.c; here are the ranks, the loop over steps and what is printed.
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,10 @@
 #include "fashion/idx.h"
 #include "fashion/options.h"
 #include "fashion/progress.h"
-#include "ranks.h"
 #include "fashion/report.h"
 #include "fashion/trainer.h"
+#include "ranks.h"
+#include "servers.h"
 
 /// Threads and processes meet by a name that no other run has.
 static int open_local_group(const struct options *options, const zero_config *config, int64_t rank, zero_group **out) {
@@ -67,12 +69,17 @@ static int write_loss(const struct options *options, FILE *losses, double loss) 
   return losses && (fprintf(losses, "%.9g\n", loss) < 0 || fflush(losses) != 0) ? complain(options->losses) : 0;
 }
 
+static int64_t steps_of(const struct trainer *t) {
+  const int64_t all = trainer_steps_in_all(t);
+  const int64_t asked = t->run->options->steps;
+  return asked > 0 && asked < all ? asked : all;
+}
+
 /// All steps; rank 0 shows progress and writes the losses.
 static int train(struct trainer *t, FILE *losses, struct outcome_of_run *out) {
   const struct options *options = t->run->options;
   const int64_t per_epoch = sampler_steps_per_epoch(&t->sampler);
-  const int64_t all = trainer_steps_in_all(t);
-  const int64_t steps = options->steps > 0 && options->steps < all ? options->steps : all;
+  const int64_t steps = steps_of(t);
   struct progress progress;
   progress_begin(&progress, t->rank == 0 && !options->quiet);
   for (int64_t step = t->first_step; step < steps && !t->stop_reason; step++) {
@@ -97,11 +104,16 @@ static int flush_output(void) {
   return -1;
 }
 
+static int print_result(double accuracy, uint64_t hash) {
+  printf("accuracy=%.2f hash=%016" PRIx64 "\n", accuracy, hash);
+  return flush_output();
+}
+
 /// Trains, evaluates, reports. A run that was stopped only trains: it has little time.
 static int work_with(struct trainer *t, const struct files *files) {
   struct outcome_of_run outcome = {0};
   struct report_memory memory;
-  for (int i = 0; i < kTensorCount; i++) outcome.parameters += model_tensors[i].count;
+  outcome.parameters = model_offset(kTensorCount);
   if (kept_elements(t->optimizer, kTensorCount, &outcome.kept) || report_sent(t->optimizer, &outcome.before) ||
       train(t, files->losses, &outcome)) {
     return -1;
@@ -116,8 +128,7 @@ static int work_with(struct trainer *t, const struct files *files) {
     return -1;
   }
   if (t->rank == 0 && t->run->options->loss_scale != 1) printf("skipped=%" PRId64 " loss_scale=%g\n", outcome.skipped, outcome.loss_scale);
-  if (t->rank == 0) printf("accuracy=%.2f hash=%016" PRIx64 "\n", outcome.accuracy, outcome.hash);
-  return t->rank == 0 ? flush_output() : 0;
+  return t->rank == 0 ? print_result(outcome.accuracy, outcome.hash) : 0;
 }
 
 static int work(struct trainer *t) {
@@ -127,9 +138,80 @@ static int work(struct trainer *t) {
   return close_files(t->run->options, &files) || status ? -1 : 0;
 }
 
+/// With --server: a rank that pulls and pushes. The first worker shows progress and writes its losses.
+struct worker {
+  struct trainer *trainer;
+  struct servers *servers;
+  struct files *files;
+  struct progress progress;
+};
+
+static int work_on_batch(void *context, int64_t step) {
+  struct worker *w = context;
+  const struct options *options = w->trainer->run->options;
+  const int64_t steps = steps_of(w->trainer);
+  double loss = 0;
+  int64_t samples = 0;
+  if (trainer_gradient(w->trainer, step, &loss, &samples) || write_loss(options, w->files->losses, loss)) return -1;
+  if (!isfinite(loss)) {
+    fprintf(stderr, "train_fashion: batch %" PRId64 ": the loss is not finite; try a smaller --lr\n", step);
+    return -1;
+  }
+  progress_step(&w->progress, step / sampler_steps_per_epoch(&w->trainer->sampler) + 1, options->epochs, step + 1, steps, loss, samples,
+                step + w->servers->workers >= steps);
+  return 0;
+}
+
+static int work_for_servers(struct trainer *t, struct servers *s, struct files *files) {
+  struct worker worker = {.trainer = t, .servers = s, .files = files};
+  t->layers.flat_gradients = s->gradients;
+  progress_begin(&worker.progress, s->worker == 0 && !t->run->options->quiet);
+  return servers_work(s, steps_of(t), work_on_batch, &worker);
+}
+
+/// Rank 0 evaluates what all workers have made.
+static int serve(struct trainer *t, struct servers *s) {
+  double accuracy = 0;
+  uint64_t hash = 0;
+  if (servers_serve(s)) return -1;
+  if (s->rank != 0) return 0;
+  return trainer_evaluate(t, &accuracy) || trainer_hash(t, &hash) ? -1 : print_result(accuracy, hash);
+}
+
+static int connect_servers(struct trainer *t, struct servers *s) {
+  const struct recipe *recipe = t->run->options->recipe;
+  zero_config *config = NULL;
+  if (failed(zero_config_create(&config), "zero_config_create")) return -1;
+  if (s->worker < 0) trainer_first_values(t, s->parameters);
+  t->layers.flat_params = s->parameters;
+  const int status = recipe_fill(recipe, config) || failed(zero_config_set_f64(config, ZERO_KEY_LR, t->run->options->lr), "set rate") ||
+                     servers_connect(s, config);
+  zero_config_release(config);
+  return status ? -1 : 0;
+}
+
+/// One rank of a run with --server.
+static int server_rank_main(const struct run *run, int64_t rank) {
+  const struct options *options = run->options;
+  struct trainer trainer = {.run = run};
+  struct servers servers = {0};
+  struct files files = {0};
+  zero_group *group = NULL;
+  int status = open_group(options, rank, &group) ||
+               servers_open(&servers, &options->servers, group, model_offset(kTensorCount), &trainer.group) || trainer_create(&trainer) ||
+               (servers.worker == 0 && open_files(options, &files)) || connect_servers(&trainer, &servers);
+  if (status) servers_give_up(&servers);
+  status = status || (servers.worker < 0 ? serve(&trainer, &servers) : work_for_servers(&trainer, &servers, &files));
+  if (close_files(options, &files)) status = 1;
+  servers_release(&servers);
+  trainer_release(&trainer);
+  return status ? -1 : 0;
+}
+
 /// One rank, in its own thread or process. A rank that fails aborts the group, so that the others do not wait for it.
 static int rank_main(void *context, int64_t rank) {
   const struct run *run = context;
+  if (run->options->servers.count > 0) return server_rank_main(run, rank);
   struct trainer trainer = {.run = run};
   const int status = open_group(run->options, rank, &trainer.group) || trainer_create(&trainer) || work(&trainer);
   if (status && trainer.group) zero_group_abort(trainer.group, "a rank of train_fashion gave up; see its own message");
@@ -139,8 +221,7 @@ static int rank_main(void *context, int64_t rank) {
 
 /// Reads --init: exactly as many floats as the model has parameters.
 static int read_first_values(const char *path, float **out) {
-  size_t count = 0;
-  for (int i = 0; i < kTensorCount; i++) count += (size_t)model_tensors[i].count;
+  const size_t count = (size_t)model_offset(kTensorCount);
   FILE *file = fopen(path, "rb");
   if (!file) {
     fprintf(stderr, "train_fashion: %s: %s\n", path, strerror(errno));
@@ -176,7 +257,11 @@ int main(int argc, char **argv) {
     complain("memory that all ranks see");
     return EXIT_FAILURE;
   }
-  saves_catch_signals();
+  if (options.servers.count > 0) {
+    servers_end_by_signals();
+  } else {
+    saves_catch_signals();
+  }
   float *first_values = NULL;
   int status = dataset_read(options.data, "train", options.limit, &run.train) || dataset_read(options.data, "t10k", 0, &run.test) ||
                (options.init && read_first_values(options.init, &first_values));

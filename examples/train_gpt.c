@@ -2,6 +2,7 @@
 /// The use of libzero is in gpt/trainer.c and gpt/parameters.c; here are the ranks, the loop over steps and what is printed.
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "gpt/sample.h"
 #include "gpt/trainer.h"
 #include "ranks.h"
+#include "servers.h"
 
 /// The context of all ranks. Files are those of rank 0.
 struct whole_run {
@@ -122,6 +124,11 @@ static int flush_output(void) {
   return -1;
 }
 
+static int print_result(double loss, uint64_t hash) {
+  printf("loss=%.4f hash=%016" PRIx64 "\n", loss, hash);
+  return flush_output();
+}
+
 /// Trains, validates, samples, reports.
 static int work(struct trainer *t, struct files *files) {
   const struct options *o = t->run->options;
@@ -137,8 +144,7 @@ static int work(struct trainer *t, struct files *files) {
   if (trainer_hash(t, &outcome.hash) || report_write(t->group, o, &outcome, files) || (o->sample && sample_print(t))) return -1;
   if (o->write_logits && sample_write_logits(t, files->logits)) return -1;
   if (o->export_to && hugging_face_export(o, &t->run->shape, t->group, t->optimizer)) return -1;
-  if (t->rank == 0) printf("loss=%.4f hash=%016" PRIx64 "\n", outcome.validation, outcome.hash);
-  return t->rank == 0 ? flush_output() : 0;
+  return t->rank == 0 ? print_result(outcome.validation, outcome.hash) : 0;
 }
 
 /// Outputs are tried before the training.
@@ -146,13 +152,81 @@ static int open_outputs(const struct options *o, struct files *files) {
   return files_open(o, files) || (o->plot && plot_check(o->plot)) ? -1 : 0;
 }
 
+/// With --server: a rank that pulls and pushes. The first worker shows progress and writes its losses.
+struct worker {
+  struct trainer *trainer;
+  FILE *csv;
+  struct progress progress;
+};
+
+static int work_on_batch(void *context, int64_t step) {
+  struct worker *w = context;
+  const struct options *o = w->trainer->run->options;
+  double loss = 0;
+  if (trainer_gradient(w->trainer, step, &loss)) return -1;
+  if (!isfinite(loss)) {
+    fprintf(stderr, "train_gpt: batch %" PRId64 ": the loss is not finite; try a smaller --lr\n", step + 1);
+    return -1;
+  }
+  report_step(w->csv, step + 1, loss, -1, o->lr, 0);
+  progress_step(&w->progress, step + 1, o->steps, loss, o->batch * o->context);
+  return 0;
+}
+
+static int work_for_servers(struct trainer *t, struct servers *s, FILE *csv) {
+  struct worker worker = {.trainer = t, .csv = csv};
+  t->parameters.flat_gradients = s->gradients;
+  progress_begin(&worker.progress, s->worker == 0 && !t->run->options->quiet);
+  return servers_work(s, t->run->options->steps, work_on_batch, &worker);
+}
+
+/// Rank 0 validates what all workers have made.
+static int serve(struct trainer *t, struct servers *s) {
+  double loss = 0;
+  uint64_t hash = 0;
+  if (servers_serve(s)) return -1;
+  if (s->rank != 0) return 0;
+  if (trainer_validate(t, &loss) || trainer_hash(t, &hash) || (t->run->options->sample && sample_print(t))) return -1;
+  return print_result(loss, hash);
+}
+
+static int connect_servers(struct trainer *t, struct servers *s) {
+  zero_config *config = NULL;
+  if ((s->worker < 0 && trainer_first_values(t, s->parameters)) || failed(zero_config_create(&config), "zero_config_create")) return -1;
+  t->parameters.flat = s->parameters;
+  const int status = trainer_configure(config, t->run->options) || servers_connect(s, config);
+  zero_config_release(config);
+  return status ? -1 : 0;
+}
+
+/// One rank of a run with --server. Files are those of the first worker.
+static int server_rank_main(struct whole_run *whole, int64_t rank) {
+  const struct options *o = whole->run.options;
+  struct trainer trainer = {.run = &whole->run};
+  struct servers servers = {0};
+  struct files none = {NULL, NULL, NULL, NULL, NULL};
+  zero_group *group = NULL;
+  int status =
+      open_group(&whole->run, rank, &group) || servers_open(&servers, &o->servers, group, whole->run.shape.parameters, &trainer.group);
+  struct files *files = servers.group && servers.worker == 0 ? &whole->files : &none;
+  status = status || trainer_create(&trainer, servers.worker >= 0) ||
+           (o->mode == kModeLauncher && files != &none && files_open(o, files)) || connect_servers(&trainer, &servers);
+  if (status) servers_give_up(&servers);
+  status = status || (servers.worker < 0 ? serve(&trainer, &servers) : work_for_servers(&trainer, &servers, files->csv));
+  if (files_close(o, files)) status = 1;
+  servers_release(&servers);
+  trainer_release(&trainer);
+  return status ? -1 : 0;
+}
+
 /// One rank, in its own thread or process. A rank that fails aborts the group, so that the others do not wait for it.
 static int rank_main(void *context, int64_t rank) {
   struct whole_run *whole = context;
   const struct options *o = whole->run.options;
+  if (o->servers.count > 0) return server_rank_main(whole, rank);
   struct files none = {NULL, NULL, NULL, NULL, NULL};
   struct trainer trainer = {.run = &whole->run, .rank = rank};
-  int status = open_group(&whole->run, rank, &trainer.group) || trainer_create(&trainer) ||
+  int status = open_group(&whole->run, rank, &trainer.group) || trainer_create(&trainer, 0) ||
                saves_open(&trainer.saves, &o->saves, trainer.group, trainer.optimizer, &trainer.first_step);
   if (trainer.first_step < 0) trainer.first_step = 0;
   struct files *files = trainer.rank == 0 ? &whole->files : &none;
@@ -168,7 +242,7 @@ static int rank_main(void *context, int64_t rank) {
 /// What can be known to be wrong before ranks start.
 static int check_batch(const struct options *o) {
   const int64_t parts = o->ranks * o->micro_steps;
-  if (o->mode == kModeLauncher || o->batch % parts == 0) return 0;
+  if (o->mode == kModeLauncher || o->servers.count > 0 || o->batch % parts == 0) return 0;
   fprintf(stderr, "train_gpt: --batch %" PRId64 ": expected a multiple of %" PRId64 ": %" PRId64 " ranks x %" PRId64 " micro-steps\n",
           o->batch, parts, o->ranks, o->micro_steps);
   return -1;
@@ -192,7 +266,11 @@ static int run(const struct options *o) {
     fprintf(stderr, "train_gpt: memory that all ranks see: %s\n", strerror(errno));
     return EXIT_FAILURE;
   }
-  saves_catch_signals();
+  if (o->servers.count > 0) {
+    servers_end_by_signals();
+  } else {
+    saves_catch_signals();
+  }
   const int status = products_choose((enum products)o->products) ||
                      (o->tokens ? text_read_tokens(o->tokens, text) : text_read(o->text, text)) ||
                      text_check(text, o->batch, o->context, whole.run.shape.vocabulary) ||

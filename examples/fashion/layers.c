@@ -1,4 +1,4 @@
-/// @file layers: the calls that fetch parameters from libzero and give it gradients, and their conversions.
+/// @file layers: the calls that fetch parameters from libzero and give it gradients, and their conversions; with flat arrays, addresses.
 /// Knows nothing of steps or samples.
 #include "layers.h"
 
@@ -60,6 +60,10 @@ int layers_acquire(struct layers *l, int layer, const float *out[2]) {
     const int id = 2 * layer + i;
     const int64_t count = model_tensors[id].count;
     void *address = NULL;
+    if (l->flat_params) {
+      out[i] = l->flat_params + model_offset(id);
+      continue;
+    }
     if (failed(zero_optimizer_param_acquire(l->optimizer, id, l->params[id], l->params[id] ? count : 0, l->compute->stream, &address),
                "zero_optimizer_param_acquire")) {
       return -1;
@@ -71,6 +75,7 @@ int layers_acquire(struct layers *l, int layer, const float *out[2]) {
 }
 
 int layers_give_back(struct layers *l, int layer) {
+  if (l->flat_params) return 0;
   return failed(zero_optimizer_param_release(l->optimizer, 2 * layer), "zero_optimizer_param_release") ||
                  failed(zero_optimizer_param_release(l->optimizer, 2 * layer + 1), "zero_optimizer_param_release")
              ? -1
@@ -80,7 +85,7 @@ int layers_give_back(struct layers *l, int layer) {
 /// The address of one gradient, zeroed if this is its first time in the step; of a 16-bit one that of its fp32 form.
 static int acquire_gradient(struct layers *l, int id, float **out) {
   const int64_t count = model_tensors[id].count;
-  void *address = l->gradients[id];
+  void *address = l->flat_params ? l->flat_gradients + model_offset(id) : l->gradients[id];
   int64_t accumulate = 0;
   struct compute *compute = l->compute;
   if (!address &&
@@ -105,7 +110,10 @@ static int ready(struct layers *l, int id) {
   return failed(zero_optimizer_grad_ready(l->optimizer, id, l->gradients[id], 0, count, compute->stream), "zero_optimizer_grad_ready");
 }
 
-int layers_ready(struct layers *l, int layer) { return ready(l, 2 * layer + 1) || ready(l, 2 * layer) ? -1 : 0; }
+int layers_ready(struct layers *l, int layer) {
+  if (l->flat_params) return 0;
+  return ready(l, 2 * layer + 1) || ready(l, 2 * layer) ? -1 : 0;
+}
 
 int layers_write_first(struct layers *l, int id, const float *values) {
   void *address = NULL;

@@ -13,6 +13,8 @@
 struct layers {
   zero_optimizer *optimizer;     /* not its owner */
   struct compute *compute;       /* the same */
+  const float *flat_params;      /* not its owner: of all tensors one after another, instead of an optimizer; NULL: there is one */
+  float *flat_gradients;         /* the same; not needed without backward */
   int32_t dtype;                 /* of parameters and gradients */
   void *params[kTensorCount];    /* in the program's own memory, otherwise NULL: libzero's */
   void *gradients[kTensorCount]; /* the same */
@@ -21,7 +23,8 @@ struct layers {
   void *acquired[2]; /* where the gradients of the layer in use go in their own precision */
 };
 
-/// All functions but release return 0, or -1 after a line on standard error. The optimizer is set later, before the first acquire.
+/// All functions but release return 0, or -1 after a line on standard error. The optimizer, or the
+/// flat arrays, are set later, before the first acquire.
 int layers_create(struct layers *layers, const struct options *options, struct compute *compute);
 void layers_release(struct layers *layers);
 

@@ -21,6 +21,12 @@ const struct tensor model_tensors[kTensorCount] = {
     {"dense2.bias", {kClassCount}, 1, kClassCount},
 };
 
+int64_t model_offset(int tensor) {
+  int64_t offset = 0;
+  for (int i = 0; i < tensor; i++) offset += model_tensors[i].count;
+  return offset;
+}
+
 /// A convolution of kernel 3 that keeps the image's size, then the maximum over 2 x 2 pixels, then max(0, x).
 struct conv {
   int side;   /* of the input, in pixels */

@@ -23,6 +23,9 @@ struct tensor {
 
 extern const struct tensor model_tensors[kTensorCount];
 
+/// Elements of the tensors before tensor `tensor`; with kTensorCount those of all.
+int64_t model_offset(int tensor);
+
 /// First values of a tensor: weights uniform with the variance 2 / inputs (He et al., "Delving Deep into Rectifiers", 2015), biases zero.
 void model_first_values(int tensor, uint64_t seed, float *out);
 

@@ -195,7 +195,9 @@ enum {
   kQuiet,
   kHelp,
   kSaves,
-  kReplicas
+  kReplicas,
+  kServer,
+  kStaleness
 };
 
 static const struct option kOptions[] = {
@@ -242,6 +244,8 @@ static const struct option kOptions[] = {
     {"residual", required_argument, NULL, kReplicas},
     {"flush-every", required_argument, NULL, kReplicas},
     {"strategy", required_argument, NULL, kReplicas},
+    {"server", required_argument, NULL, kServer},
+    {"staleness", required_argument, NULL, kStaleness},
     {NULL, 0, NULL, 0},
 };
 
@@ -287,6 +291,10 @@ static int read_value(int option, const char *name, const char *text, struct opt
       return read_i64(name, text, 0, INT64_MAX, &out->seed);
     case kDivisor:
       return read_divisor(name, text, &out->divisor);
+    case kServer:
+      return read_i64(name, text, 1, 1023, &out->servers.count);
+    case kStaleness:
+      return read_i64(name, text, 0, INT64_C(1) << 40, &out->servers.staleness);
     default:
       return read_i64(name, text, 0, INT64_MAX, &out->limit);
   }
@@ -301,6 +309,7 @@ static enum outcome take(int option, const char *name, const char *text, struct 
       fputs(kUsage, stdout);
       fputs(save_usage, stdout);
       fputs(replica_usage, stdout);
+      fputs(server_usage, stdout);
       return kOutcomeDone;
     case kHeader:
       report_header();
@@ -356,7 +365,8 @@ static int settle_ranks(struct options *out) {
 
 /// What follows from several options.
 static int settle(struct options *out) {
-  if (settle_ranks(out) || save_options_settle(&out->saves)) return -1;
+  if (settle_ranks(out) || server_options_settle(&out->servers, out->ranks) || save_options_settle(&out->saves)) return -1;
+  if (out->servers.count > 0) out->divisor = ZERO_DIVISOR_RANKS; /* a worker makes the mean over its batch */
   if (out->tier != kNoTier && out->device < 0) {
     fprintf(stderr, "train_fashion: --tier is for --device cuda\n");
     return -1;
@@ -388,7 +398,8 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
                           .loss_scale = 1,
                           .seed = 1,
                           .divisor = ZERO_DIVISOR_WEIGHTS,
-                          .saves = {.keep = -1}};
+                          .saves = {.keep = -1},
+                          .servers = {.staleness = -1}};
   int at = 0;
   int option;
   while ((option = getopt_long(argc, argv, "", kOptions, &at)) != -1) {
@@ -397,6 +408,7 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
       fprintf(stderr, "train_fashion: unrecognized option '%s': --%s is written in full\n", shortened, kOptions[at].name);
       return kOutcomeWrong;
     }
+    if (option != '?') server_options_see(&out->servers, kOptions[at].name, optarg);
     const enum outcome outcome = take(option, kOptions[at].name, optarg, out);
     if (outcome != kOutcomeRun) return outcome;
   }

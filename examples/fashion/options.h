@@ -7,6 +7,7 @@
 
 #include "../replicas.h"
 #include "../saves.h"
+#include "../servers.h"
 #include "recipe.h"
 
 enum mode { kModeNotGiven, kModeThreads, kModeProcesses, kModeLauncher };
@@ -43,6 +44,7 @@ struct options {
   int caller_memory;
   struct save_options saves;
   struct replica_options replicas;
+  struct server_options servers;
 };
 
 enum outcome { kOutcomeRun, kOutcomeDone, kOutcomeWrong };

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../check.h"
 
@@ -33,22 +34,28 @@ static int create_optimizer(struct trainer *t) {
   zero_config_release(config);
   if (status || recipe_add_params(o->recipe, o->dtype, t->optimizer)) return -1;
   t->layers.optimizer = t->optimizer;
-  t->loss_scale = o->loss_scale;
   return failed(zero_optimizer_seal(t->optimizer), "zero_optimizer_seal") ? -1 : 0;
+}
+
+void trainer_first_values(const struct trainer *t, float *out) {
+  const float *from = t->run->first_values;
+  if (from) memcpy(out, from, (size_t)model_offset(kTensorCount) * sizeof(float));
+  for (int i = 0; !from && i < kTensorCount; i++) model_first_values(i, (uint64_t)t->run->options->seed, out + model_offset(i));
+}
+
+static int write_first_values(struct trainer *t) {
+  float *values = malloc((size_t)model_offset(kTensorCount) * sizeof(float));
+  int status = 0;
+  if (!values) return out_of_memory();
+  trainer_first_values(t, values);
+  for (int i = 0; !status && i < kTensorCount; i++) status = layers_write_first(&t->layers, i, values + model_offset(i));
+  free(values);
+  return status;
 }
 
 /// Rank 0 writes the first values, the others receive their part of them.
 static int give_first_values(struct trainer *t) {
-  const float *from = t->run->first_values;
-  int status = 0;
-  for (int i = 0; !status && t->rank == 0 && i < kTensorCount; i++) {
-    float *made = malloc((size_t)model_tensors[i].count * sizeof(float));
-    if (!made) return out_of_memory();
-    if (!from) model_first_values(i, (uint64_t)t->run->options->seed, made);
-    status = layers_write_first(&t->layers, i, from ? from : made);
-    if (from) from += model_tensors[i].count;
-    free(made);
-  }
+  const int status = t->rank == 0 ? write_first_values(t) : 0;
   return status || failed(zero_optimizer_begin(t->optimizer, ZERO_SOURCE_ROOT), "zero_optimizer_begin") ? -1 : 0;
 }
 
@@ -85,7 +92,9 @@ int trainer_create(struct trainer *t) {
     return -1;
   }
   t->device = t->run->options->device;
+  t->loss_scale = t->run->options->loss_scale;
   if (t->run->options->own_device && failed(zero_group_local_rank(t->group, &t->device), "zero_group_local_rank")) return -1;
+  if (t->run->options->servers.count > 0) return allocate(t);
   return allocate(t) || create_optimizer(t) || begin(t) ? -1 : 0;
 }
 
@@ -212,6 +221,14 @@ int trainer_step(struct trainer *t, int64_t step, double *out_loss, int64_t *out
   }
   *out_loss = loss / (double)total;
   *out_samples = total;
+  return 0;
+}
+
+int trainer_gradient(struct trainer *t, int64_t step, double *out_loss, int64_t *out_samples) {
+  const int64_t *order = sampler_batch(&t->sampler, step, out_samples);
+  double loss = 0;
+  if (micro_step(t, 0, order, *out_samples, &loss)) return -1;
+  *out_loss = loss / (double)*out_samples;
   return 0;
 }
 

@@ -26,7 +26,7 @@ struct run {
 
 struct trainer {
   const struct run *run;
-  zero_group *group;
+  zero_group *group; /* with --server, of this rank alone */
   int64_t rank;
   int64_t size;
   int64_t device; /* CUDA's number of it; -1: the host */
@@ -46,7 +46,8 @@ struct trainer {
 
 /// All functions but release are collectives, and return 0, or -1 after a line on standard error.
 
-/// Makes everything up to the first step, from `run` and `group`; all else is zero before.
+/// Makes everything up to the first step, from `run` and `group`; all else is zero before. With --server that is no optimizer: `layers`
+/// gets flat arrays from the caller.
 int trainer_create(struct trainer *trainer);
 
 /// Also after a failure; releases the group too.
@@ -56,6 +57,13 @@ int64_t trainer_steps_in_all(const struct trainer *trainer);
 
 /// Step `step` from 0, in as many micro-steps as the options say: the mean loss over the samples of all ranks, and their number.
 int trainer_step(struct trainer *trainer, int64_t step, double *out_loss, int64_t *out_samples);
+
+/// First values of all parameters, one after another. Not a collective.
+void trainer_first_values(const struct trainer *trainer, float *out);
+
+/// With --server: pushes nothing, but makes the gradient of batch `step` in the flat array: the mean loss over its samples, and their
+/// number.
+int trainer_gradient(struct trainer *trainer, int64_t step, double *out_loss, int64_t *out_samples);
 
 /// Percent of the test images classified correctly; each rank looks at its share.
 int trainer_evaluate(struct trainer *trainer, double *out_percent);

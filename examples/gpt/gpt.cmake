@@ -20,7 +20,8 @@ zero_example(
   precision.c
   ranks.c
   replicas.c
-  saves.c)
+  saves.c
+  servers.c)
 target_link_libraries(train_gpt PRIVATE ZLIB::ZLIB m)
 target_compile_definitions(train_gpt PRIVATE GPT_PLOT="${CMAKE_CURRENT_SOURCE_DIR}/gpt/plot.py")
 set_source_files_properties(gpt/layers.c gpt/products.c precision.c PROPERTIES COMPILE_OPTIONS "-O3;-fno-trapping-math;-fno-math-errno")

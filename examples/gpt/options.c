@@ -134,6 +134,8 @@ static const struct rule kRules[] = {
     {"residual", kChoice, AT(replicas.residual), 0, 0, kResiduals},
     {"flush-every", kWhole, AT(replicas.flush), 0, 1e12, NULL},
     {"strategy", kText, AT(replicas.strategy), 0, 0, NULL},
+    {"server", kWhole, AT(servers.count), 1, 1023, NULL},
+    {"staleness", kWhole, AT(servers.staleness), 0, 1e12, NULL},
 };
 enum { kRuleCount = sizeof kRules / sizeof *kRules, kHelp = kRuleCount };
 
@@ -237,7 +239,8 @@ static int settle(struct options *out) {
     fprintf(stderr, "train_gpt: --plot draws what --csv writes; give both\n");
     return -1;
   }
-  return settle_ranks(out) || save_options_settle(&out->saves) ? -1 : 0;
+  if (out->clip_norm < 0) out->clip_norm = out->servers.count > 0 ? 0 : 1;
+  return settle_ranks(out) || server_options_settle(&out->servers, out->ranks) || save_options_settle(&out->saves) ? -1 : 0;
 }
 
 /// getopt's table; an option's value is its number in kRules.
@@ -265,8 +268,10 @@ static enum outcome parse(int argc, char **argv, struct options *out) {
       fputs(kUsage, stdout);
       fputs(save_usage, stdout);
       fputs(replica_usage, stdout);
+      fputs(server_usage, stdout);
       return kOutcomeDone;
     }
+    server_options_see(&out->servers, table[at].name, optarg);
     if (take(&kRules[option], optarg, out)) return kOutcomeWrong;
   }
   if (optind < argc) {
@@ -288,12 +293,13 @@ enum outcome options_parse(int argc, char **argv, struct options *out) {
                           .lr = 0.001,
                           .warm_up = 40,
                           .weight_decay = 0.1,
-                          .clip_norm = 1,
+                          .clip_norm = -1,
                           .seed = 1,
                           .validation_batches = 8,
                           .sample_length = 300,
                           .temperature = 0.8,
-                          .saves = {.keep = -1}};
+                          .saves = {.keep = -1},
+                          .servers = {.staleness = -1}};
   const enum outcome outcome = parse(argc, argv, out);
   if (outcome != kOutcomeRun) return outcome;
   if (out->report_header) {

@@ -7,6 +7,7 @@
 
 #include "../replicas.h"
 #include "../saves.h"
+#include "../servers.h"
 
 enum mode { kModeThreads, kModeProcesses, kModeLauncher };
 enum outcome { kOutcomeRun, kOutcomeDone, kOutcomeWrong };
@@ -48,6 +49,7 @@ struct options {
   int quiet;
   struct save_options saves;
   struct replica_options replicas;
+  struct server_options servers;
 };
 
 /// Reads the command line. kOutcomeDone after --help and --report-header, kOutcomeWrong after one line on standard error.

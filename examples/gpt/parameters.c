@@ -1,5 +1,5 @@
-/// @file parameters: acquire, use, release; acquire, fill, ready. 16-bit tensors are widened and narrowed on the way.
-/// Knows nothing of what layers compute, or of steps.
+/// @file parameters: acquire, use, release; acquire, fill, ready. 16-bit tensors are widened and narrowed on the way. In flat arrays
+/// tensors have an address, and that is all. Knows nothing of what layers compute, or of steps.
 #include "parameters.h"
 
 #include <stdio.h>
@@ -53,12 +53,23 @@ static int graded(const struct parameters *p, int layer, int i) {
   return l->kind == kHead && p->shape->tied ? -1 : l->tensors[i];
 }
 
+/// The first element of a tensor in a flat array.
+static int64_t offset_of(const struct parameters *p, int id) {
+  int64_t offset = 0;
+  for (int i = 0; i < id; i++) offset += p->shape->tensors[i].count;
+  return offset;
+}
+
 int parameters_acquire(struct parameters *p, int layer, int count, const float *out[2]) {
   out[0] = out[1] = NULL;
   for (int i = 0; i < count; i++) {
     const int id = p->shape->layers[layer].tensors[i];
     void *address = NULL;
     if (id < 0) continue;
+    if (p->flat) {
+      out[i] = p->flat + offset_of(p, id);
+      continue;
+    }
     const int64_t begun = parameters_clock();
     if (failed(zero_optimizer_param_acquire(p->optimizer, id, NULL, 0, NULL, &address), "zero_optimizer_param_acquire")) return -1;
     p->library_ns += parameters_clock() - begun;
@@ -70,6 +81,7 @@ int parameters_acquire(struct parameters *p, int layer, int count, const float *
 }
 
 int parameters_give_back(struct parameters *p, int layer, int count) {
+  if (p->flat) return 0;
   const int64_t begun = parameters_clock();
   for (int i = 0; i < count; i++) {
     const int id = p->shape->layers[layer].tensors[i];
@@ -85,6 +97,10 @@ int parameters_gradients(struct parameters *p, int layer, float *out[2], int add
     const int id = graded(p, layer, i);
     int64_t accumulate = 0;
     if (id < 0) continue;
+    if (p->flat) {
+      out[i] = p->flat_gradients + offset_of(p, id);
+      continue;
+    }
     const int64_t begun = parameters_clock();
     if (failed(zero_optimizer_grad_acquire(p->optimizer, id, NULL, &p->gradient[i], &accumulate), "zero_optimizer_grad_acquire")) return -1;
     p->library_ns += parameters_clock() - begun;
@@ -96,6 +112,7 @@ int parameters_gradients(struct parameters *p, int layer, float *out[2], int add
 }
 
 int parameters_ready(struct parameters *p, int layer) {
+  if (p->flat) return 0;
   for (int i = 1; i >= 0; i--) {
     const int id = graded(p, layer, i);
     if (id < 0) continue;

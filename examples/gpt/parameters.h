@@ -10,6 +10,8 @@
 
 struct parameters {
   zero_optimizer *optimizer; /* not its owner */
+  float *flat;               /* not its owner: all tensors one after another, instead of an optimizer; NULL: there is one */
+  float *flat_gradients;     /* the same; not needed without backward */
   const struct shape *shape;
   int32_t dtype;           /* of parameters and gradients */
   float *wide[2];          /* parameters of the layer in use, when the dtype is not fp32 */
@@ -19,7 +21,8 @@ struct parameters {
   int64_t library_ns;      /* time in libzero so far */
 };
 
-/// All functions but release return 0, or -1 after a line on standard error. The optimizer is set later, before the first acquire.
+/// All functions but release return 0, or -1 after a line on standard error. The optimizer, or the
+/// flat arrays, are set later, before the first acquire.
 int parameters_create(struct parameters *parameters, const struct shape *shape, int32_t dtype);
 void parameters_release(struct parameters *parameters);
 

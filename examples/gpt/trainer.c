@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../check.h"
 #include "../precision.h"
@@ -18,12 +19,15 @@ static int out_of_memory(void) {
 
 enum { kMatrices, kVectors }; /* parameter sets: vectors do not decay */
 
-static int fill_config(zero_config *config, const struct options *o) {
-  return failed(zero_config_set_i64(config, ZERO_KEY_STAGE, o->stage), "set stage") ||
-         failed(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "adamw"), "set algorithm") ||
+int trainer_configure(zero_config *config, const struct options *o) {
+  return failed(zero_config_set_str(config, ZERO_KEY_ALGORITHM, "adamw"), "set algorithm") ||
          failed(zero_config_set_f64(config, ZERO_KEY_LR, o->lr), "set learning rate") ||
          failed(zero_config_set_f64(config, ZERO_KEY_BETA2, 0.99), "set beta2") ||
-         failed(zero_config_set_f64(config, ZERO_KEY_WEIGHT_DECAY, o->weight_decay), "set weight decay") ||
+         failed(zero_config_set_f64(config, ZERO_KEY_WEIGHT_DECAY, o->weight_decay), "set weight decay");
+}
+
+static int fill_config(zero_config *config, const struct options *o) {
+  return trainer_configure(config, o) || failed(zero_config_set_i64(config, ZERO_KEY_STAGE, o->stage), "set stage") ||
          failed(zero_config_set_f64(config, ZERO_KEY_CLIP_NORM, o->clip_norm), "set clipping") || replica_configure(&o->replicas, config);
 }
 
@@ -107,7 +111,7 @@ static int share_batch(struct trainer *t) {
   return -1;
 }
 
-int trainer_create(struct trainer *t) {
+int trainer_create(struct trainer *t, int is_worker) {
   const struct options *o = t->run->options;
   if (failed(zero_group_rank(t->group, &t->rank), "zero_group_rank") || failed(zero_group_size(t->group, &t->size), "zero_group_size") ||
       share_batch(t)) {
@@ -118,6 +122,7 @@ int trainer_create(struct trainer *t) {
   t->targets = malloc(tokens * sizeof *t->targets);
   if (!t->ids || !t->targets || model_create(&t->model, &t->run->shape, t->sequences, o->context, 1)) return out_of_memory();
   if (parameters_create(&t->parameters, &t->run->shape, (int32_t)o->dtype)) return -1;
+  if (is_worker) return 0;
   if (failed(zero_group_barrier(t->group), "zero_group_barrier")) return -1;
   t->process_before = report_process_now();
   return create_optimizer(t) || give_first_values(t) ? -1 : 0;
@@ -260,6 +265,28 @@ int trainer_step(struct trainer *t, int64_t step, int write_gradients, FILE *gra
   return mean_over_ranks(t, &out->loss, o->batch * o->context);
 }
 
+int trainer_first_values(struct trainer *t, float *out) {
+  const struct shape *shape = &t->run->shape;
+  for (int id = 0; id < shape->tensor_count; out += shape->tensors[id++].count) {
+    void *address = NULL;
+    if (failed(zero_optimizer_param_acquire(t->optimizer, id, NULL, 0, NULL, &address), "zero_optimizer_param_acquire")) return -1;
+    memcpy(out, address, (size_t)shape->tensors[id].count * sizeof *out);
+    if (failed(zero_optimizer_param_release(t->optimizer, id), "zero_optimizer_param_release")) return -1;
+  }
+  zero_optimizer_release(t->optimizer);
+  t->optimizer = t->parameters.optimizer = NULL;
+  return 0;
+}
+
+int trainer_gradient(struct trainer *t, int64_t step, double *out_loss) {
+  const int64_t tokens = t->sequences * t->run->options->context;
+  t->model.loss_factor = 1.0f / (float)tokens;
+  load(t, step, 0);
+  if (forward_backward(t)) return -1;
+  *out_loss = t->model.loss / (double)tokens;
+  return 0;
+}
+
 int trainer_validate(struct trainer *t, double *out_loss) {
   const struct options *o = t->run->options;
   const int64_t each = o->validation_batches * o->micro_steps;
@@ -281,15 +308,23 @@ int trainer_validate(struct trainer *t, double *out_loss) {
   return mean_over_ranks(t, out_loss, rows * o->context);
 }
 
+static uint64_t hash_on(uint64_t hash, const void *data, size_t nbytes) {
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < nbytes; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
 int trainer_hash(struct trainer *t, uint64_t *out_hash) {
   const size_t nbytes = t->run->options->dtype == ZERO_DTYPE_F32 ? sizeof(float) : sizeof(uint16_t);
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  if (t->parameters.flat) {
+    *out_hash = hash_on(hash, t->parameters.flat, (size_t)t->run->shape.parameters * nbytes);
+    return 0;
+  }
   for (int id = 0; id < t->run->shape.tensor_count; id++) {
     void *address = NULL;
     if (failed(zero_optimizer_param_acquire(t->optimizer, id, NULL, 0, NULL, &address), "zero_optimizer_param_acquire")) return -1;
-    const unsigned char *bytes = address;
-    const size_t count = t->rank == 0 ? (size_t)t->run->shape.tensors[id].count * nbytes : 0;
-    for (size_t i = 0; i < count; i++) hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    if (t->rank == 0) hash = hash_on(hash, address, (size_t)t->run->shape.tensors[id].count * nbytes);
     if (failed(zero_optimizer_param_release(t->optimizer, id), "zero_optimizer_param_release")) return -1;
   }
   *out_hash = t->rank == 0 ? hash : 0;

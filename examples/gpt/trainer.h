@@ -24,7 +24,7 @@ struct run {
 
 struct trainer {
   const struct run *run;
-  zero_group *group;
+  zero_group *group; /* with --server, of this rank alone */
   int64_t rank;
   int64_t size;
   zero_optimizer *optimizer;
@@ -51,11 +51,21 @@ struct step {
 
 /// All functions but release are collectives, and return 0, or -1 after a line on standard error.
 
-/// Makes everything up to the first step, from `run` and `group`; all else is zero before.
-int trainer_create(struct trainer *trainer);
+/// Makes everything up to the first step, from `run` and `group`; all else is zero before. A worker of servers has no optimizer:
+/// `parameters` gets flat arrays from the caller.
+int trainer_create(struct trainer *trainer, int is_worker);
 
 /// Also after a failure; releases the group too.
 void trainer_release(struct trainer *trainer);
+
+/// On a server, after trainer_create: first values of all parameters, one after another. The optimizer that made them is gone then.
+int trainer_first_values(struct trainer *trainer, float *out);
+
+/// On a worker: the gradient of batch `step` in the flat array of `parameters`, and the mean loss over its tokens.
+int trainer_gradient(struct trainer *trainer, int64_t step, double *out_loss);
+
+/// The algorithm and its rates.
+int trainer_configure(zero_config *config, const struct options *options);
 
 /// Step `step` from 0. The reduced gradients go to a file too, when one is given, on rank 0.
 int trainer_step(struct trainer *trainer, int64_t step, int write_gradients, FILE *gradients, struct step *out);
