@@ -59,15 +59,15 @@ std::string library_text() {
 
 std::string group_text(const Group &group) {
   const Place place = group.place();
-  std::string text = std::string("transport ") + group.transport().name();
+  std::string text = "transport " + group.transport().capabilities().name;
   text += ", rank " + std::to_string(group.rank()) + " of " + std::to_string(group.size());
   text += ", local rank " + std::to_string(place.local_rank) + " of " + std::to_string(place.local_size);
   text += ", hosts " + std::to_string(place.host_count);
-  if (const int64_t block = group.transport().host_block(); block > 1) {
+  if (const int64_t block = group.transport().capabilities().host_block; block > 1) {
     text += "; sums and gathers work inside a host first, " + std::to_string(block) + " ranks at a time";
   }
   text += "\nstaging memory of this rank: " + std::to_string(group.staging_nbytes()) + " bytes; most bytes per round: ";
-  text += std::to_string(group.transport().round_nbytes());
+  text += std::to_string(group.transport().capabilities().round_nbytes);
   text += "\ndeadline: " + std::to_string(group.deadline_ms()) + " ms; reductions: kernel target " + kernels::active().target + "\n";
   return text;
 }

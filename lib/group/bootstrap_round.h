@@ -10,7 +10,8 @@ namespace zero {
 /// Await it after start(). `late_code` is the error when ranks are missing after `limit_ms`. A failure of `watched`, where given, ends it.
 class BootstrapRound final : public Waitable {
  public:
-  BootstrapRound(Transport &transport, const Fingerprint &fingerprint, int64_t limit_ms, int32_t late_code, Transport *watched = nullptr)
+  BootstrapRound(const Transport &transport, const Fingerprint &fingerprint, int64_t limit_ms, int32_t late_code,
+                 const Transport *watched = nullptr)
       : transport_(transport),
         fingerprint_(fingerprint),
         limit_ms_(limit_ms),
@@ -18,20 +19,20 @@ class BootstrapRound final : public Waitable {
         watched_(watched),
         deadline_(Deadline::after_ms(limit_ms)) {}
   Status poll(bool *out_ready) override {
-    ZERO_TRY(transport_.poll(out_ready));
+    ZERO_TRY(transport_.rounds().poll(out_ready));
     if (*out_ready) return {};
-    if (watched_ != nullptr) ZERO_TRY(watched_->health());
+    if (watched_ != nullptr) ZERO_TRY(watched_->peers().health());
     if (!deadline_.passed()) return {};
     return Status::error(late_code_, "rank %lld waited %lld ms while a group over %s was made: %s", lld(transport_.rank()), lld(limit_ms_),
-                         transport_.name(), transport_.progress_report(fingerprint_).c_str());
+                         transport_.capabilities().name.c_str(), transport_.peers().progress_report(fingerprint_).c_str());
   }
 
  private:
-  Transport &transport_;
+  const Transport &transport_;
   const Fingerprint &fingerprint_;
   const int64_t limit_ms_;
   const int32_t late_code_;
-  Transport *const watched_;
+  const Transport *const watched_;
   const Deadline deadline_;
 };
 

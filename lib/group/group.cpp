@@ -16,8 +16,10 @@ size_t counter_index(OperationKind kind) {
 
 /// A round's worth, or an element of every sum that blocks of ranks make for one another where that is more.
 size_t scratch_nbytes(const Transport &transport) {
-  const int64_t block = transport.host_block();
-  return block == 1 ? 0 : static_cast<size_t>(std::max(transport.round_nbytes(), 2 * transport.size() / block * int64_t{sizeof(double)}));
+  const int64_t block = transport.capabilities().host_block;
+  return block == 1
+             ? 0
+             : static_cast<size_t>(std::max(transport.capabilities().round_nbytes, 2 * transport.size() / block * int64_t{sizeof(double)}));
 }
 
 }  // namespace
@@ -25,33 +27,10 @@ size_t scratch_nbytes(const Transport &transport) {
 Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer> reducer, int64_t deadline_ms)
     : transport_(std::move(transport)),
       reducer_(std::move(reducer)),
-      rank_(transport_->rank()),
-      size_(transport_->size()),
-      place_(transport_->place()),
+      place_(transport_->capabilities().place),
       deadline_ms_(deadline_ms),
-      scratch_(scratch_nbytes(*transport_)),
-      sent_messages_(static_cast<size_t>(size_)),
-      received_messages_(static_cast<size_t>(size_)) {}
-
-const Group::MessageQueues &Group::message_queues() {
-  std::call_once(message_queues_made_, [this] {
-    MessageQueues made;
-    for (int64_t peer = 0; peer < size_; ++peer) {
-      made.send.push_back(std::make_shared<OperationQueue>());
-      made.recv.push_back(std::make_shared<OperationQueue>());
-    }
-    message_queues_ = std::move(made);
-    has_message_queues_.store(true, std::memory_order_release);
-  });
-  return message_queues_;
-}
-
-void Group::progress_message_queues() {
-  if (!has_message_queues_.load(std::memory_order_acquire)) return;
-  for (const auto *queues : {&message_queues_.send, &message_queues_.recv}) {
-    for (const std::shared_ptr<OperationQueue> &queue : *queues) queue->progress();
-  }
-}
+      messages_(transport_->size()),
+      scratch_(scratch_nbytes(*transport_)) {}
 
 /// Peers that have not been told that a group above was aborted receive it before they see that this rank has left.
 Group::~Group() {
@@ -63,7 +42,7 @@ Group::~Group() {
 }
 
 Status Group::usable() {
-  const Status health = transport_->health();
+  const Status health = transport_->peers().health();
   if (health.ok() && !failed_.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(failure_mutex_);
   if (failure_.ok()) failure_ = health;
@@ -94,7 +73,7 @@ Status Group::aborted_among(const std::vector<std::weak_ptr<Group>> &groups) {
 }
 
 void Group::fail(const Status &cause) {
-  const Status told = told_to_peers(cause, transport_->name_of(rank_));
+  const Status told = told_to_peers(cause, transport_->peers().name_of(rank()));
   std::vector<std::weak_ptr<Group>> children;
   bool first = false;
   {
@@ -108,8 +87,8 @@ void Group::fail(const Status &cause) {
     failed_.store(true, std::memory_order_release);
   }
   // Also where another thread is about to: nobody returns with a failure of which peers that read its memory have not been told.
-  transport_->poison(told);
-  if (first) log_line("group of %lld ranks failed on rank %lld: %s", lld(size_), transport_->name_of(rank_), cause.text());
+  transport_->peers().poison(told);
+  if (first) log_line("group of %lld ranks failed on rank %lld: %s", lld(size()), transport_->peers().name_of(rank()), cause.text());
   for (const std::weak_ptr<Group> &child : children) {
     if (const std::shared_ptr<Group> living = child.lock()) living->fail(cause);
   }
@@ -151,14 +130,14 @@ void Group::count_direct(OperationKind kind, int64_t elements, int64_t nbytes) {
 /// Poisons the group for a call that has failed, and awaits that the transport lets go of the memory that it was given.
 class GivingUp final : public Waitable {
  public:
-  GivingUp(Group &group, const Status &cause) : transport_(group.transport()) { group.fail(cause); }
+  GivingUp(Group &group, const Status &cause) : peers_(group.transport().peers()) { group.fail(cause); }
   Status poll(bool *out_ready) override {
-    *out_ready = transport_.withdrawn();
+    *out_ready = peers_.withdrawn();
     return {};
   }
 
  private:
-  Transport &transport_;
+  PeerHealth &peers_;
 };
 
 Task Group::collective(Fingerprint fingerprint, Task body) {
@@ -168,9 +147,9 @@ Task Group::collective(Fingerprint fingerprint, Task body) {
   current_ = fingerprint;
   first_round_ = true;
   timer_.reset();
-  transport_->publish(&current_);
+  transport_->peers().publish(&current_);
   Status status = co_await body;
-  transport_->publish(nullptr);
+  transport_->peers().publish(nullptr);
   if (!status.ok()) {
     GivingUp end(*this, status);
     ZERO_CO_AWAIT(end);
@@ -191,16 +170,16 @@ int64_t Group::left_ms() { return timer().left_ms(); }
 Status Group::check_deadline(DeadlineTimer &timer, const Fingerprint &fingerprint) {
   const DeadlineTimer::Look look = timer.look();
   if (look == DeadlineTimer::Look::remarks && log_is_on()) {
-    log_line("rank %lld has waited %lld of %lld ms in %s: %s", transport_->name_of(rank_), lld(timer.limit_ms() - timer.left_ms()),
-             lld(timer.limit_ms()), to_text(fingerprint).c_str(), transport_->progress_report(fingerprint).c_str());
+    log_line("rank %lld has waited %lld of %lld ms in %s: %s", transport_->peers().name_of(rank()), lld(timer.limit_ms() - timer.left_ms()),
+             lld(timer.limit_ms()), to_text(fingerprint).c_str(), transport_->peers().progress_report(fingerprint).c_str());
   }
   if (look != DeadlineTimer::Look::ends) return {};
-  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", transport_->name_of(rank_), lld(timer.limit_ms()),
-                       to_text(fingerprint).c_str(), transport_->progress_report(fingerprint).c_str());
+  return Status::error(ZERO_E_TIMEOUT, "rank %lld waited %lld ms in %s: %s", transport_->peers().name_of(rank()), lld(timer.limit_ms()),
+                       to_text(fingerprint).c_str(), transport_->peers().progress_report(fingerprint).c_str());
 }
 
 Round::~Round() {
-  if (arrived_) group_.transport_->consume();
+  if (arrived_) group_.transport_->rounds().consume();
 }
 
 Status Round::start() {
@@ -208,7 +187,7 @@ Status Round::start() {
   const Fingerprint *fingerprint = group_.first_round_ ? &group_.current_ : nullptr;
   group_.first_round_ = false;
   count_sent(&Offer::nbytes);
-  return group_.transport_->start(fingerprint, offers_, arrivals_);
+  return group_.transport_->rounds().start(fingerprint, offers_, arrivals_);
 }
 
 void Round::count_sent(int64_t Offer::*part) {
@@ -216,7 +195,7 @@ void Round::count_sent(int64_t Offer::*part) {
   int64_t elements = 0;
   int64_t nbytes = 0;
   for (size_t peer = 0; peer < offers_.size(); ++peer) {
-    if (static_cast<int64_t>(peer) == group_.rank_) continue;
+    if (static_cast<int64_t>(peer) == group_.rank()) continue;
     const Offer &offer = offers_[peer];
     elements += offer.*part / (offer.element_nbytes != 0 ? offer.element_nbytes : element);
     nbytes += offer.*part;
@@ -232,7 +211,7 @@ bool Round::rest_is_there() {
 
 Status Round::poll(bool *out_ready) {
   if (!started_) ZERO_TRY(start());
-  ZERO_TRY(group_.transport_->poll(&arrived_));
+  ZERO_TRY(group_.transport_->rounds().poll(&arrived_));
   *out_ready = arrived_;
   if (arrived_) return {};
   if (const std::shared_ptr<Group> heeded = group_.heeded_.lock()) ZERO_TRY(heeded->usable());
@@ -244,7 +223,7 @@ Status Round::poll(bool *out_ready) {
 }
 
 Status Quiet::poll(bool *out_ready) {
-  ZERO_TRY(group_.transport_->poll_quiet(out_ready));
+  ZERO_TRY(group_.transport_->rounds().poll_quiet(out_ready));
   if (*out_ready) return {};
   ZERO_TRY(above_.look(group_));
   return group_.check_deadline(group_.timer(), group_.current_);
@@ -272,14 +251,9 @@ thread_local bool Helping::helping_ = false;
 }  // namespace
 
 void Group::progress_messages(const OperationQueue *own) {
-  if (messages_->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
+  if (messages_.under_way()->load(std::memory_order_relaxed) == (own != nullptr ? 1 : 0)) return;
   const Helping helping;
-  if (!helping.may()) return;
-  for (const auto *queues : {&message_queues().send, &message_queues().recv}) {
-    for (const std::shared_ptr<OperationQueue> &queue : *queues) {
-      if (queue.get() != own) (void)queue->progress();
-    }
-  }
+  if (helping.may()) messages_.progress(own);
 }
 
 void Group::progress_collectives() {
@@ -297,14 +271,14 @@ void Group::progress_beside() {
 /// A message under way, in either direction.
 class MessageUnderWay final : public Waitable {
  public:
-  using PollPeer = Status (Transport::*)(int64_t, bool *);
+  using PollPeer = Status (Messages::*)(int64_t, bool *);
   MessageUnderWay(Group &group, const Fingerprint &fingerprint, int64_t peer, PollPeer poll_peer, const OperationQueue *queue)
       : group_(group),
         fingerprint_(fingerprint),
         peer_(peer),
         poll_peer_(poll_peer),
         queue_(queue),
-        count_(group.messages_),
+        count_(group.messages_.under_way()),
         timer_(group.deadline_ms()) {
     count_->fetch_add(1, std::memory_order_relaxed);
   }
@@ -312,8 +286,8 @@ class MessageUnderWay final : public Waitable {
   ~MessageUnderWay() { count_->fetch_sub(1, std::memory_order_relaxed); }
 
   Status poll(bool *out_ready) override {
-    ZERO_TRY((*group_.transport_.*poll_peer_)(peer_, out_ready));
-    if (*out_ready == stands_) group_.transport_->publish_message(fingerprint_, std::exchange(stands_, !stands_));
+    ZERO_TRY((group_.transport_->messages().*poll_peer_)(peer_, out_ready));
+    if (*out_ready == stands_) group_.transport_->peers().publish_message(fingerprint_, std::exchange(stands_, !stands_));
     if (*out_ready) return {};
     ZERO_TRY(above_.look(group_));
     ZERO_TRY(group_.check_deadline(timer_, fingerprint_));
@@ -321,7 +295,7 @@ class MessageUnderWay final : public Waitable {
     group_.progress_collectives();
     return {};
   }
-  Doorbell *doorbell() override { return group_.transport_->doorbell(); }
+  Doorbell *doorbell() override { return group_.transport_->peers().doorbell(); }
 
  private:
   Group &group_;
@@ -335,47 +309,30 @@ class MessageUnderWay final : public Waitable {
   bool stands_ = false;  ///< other ranks are told that it is waited for
 };
 
-Task Group::send(const void *data, int64_t count, DType dtype, int64_t peer) {
-  ZERO_CO_TRY(check_call(sent_messages_[static_cast<size_t>(peer)] + 1));
-  ZERO_CO_TRY(transport_->check_thread(peer));
+Task Group::message(OperationKind kind, void *data, int64_t count, DType dtype, int64_t peer) {
+  const bool sends = kind == OperationKind::send;
+  uint64_t &number = sends ? messages_.sent(peer) : messages_.received(peer);
+  Messages &messages = transport_->messages();
+  ZERO_CO_TRY(check_call(number + 1));
+  ZERO_CO_TRY(messages.check_thread(peer));
   Fingerprint fingerprint;
-  fingerprint.sequence = ++sent_messages_[static_cast<size_t>(peer)];
-  fingerprint.kind = OperationKind::send;
+  fingerprint.sequence = ++number;
+  fingerprint.kind = kind;
   fingerprint.dtype = static_cast<int32_t>(dtype);
   fingerprint.count = count;
   fingerprint.root = peer;
   const int64_t nbytes = count * dtype_nbytes(dtype);
-  Status status = transport_->send_start(peer, fingerprint, {data, nbytes});
-  MessageUnderWay message(*this, fingerprint, peer, &Transport::send_poll, send_queue(peer).get());
-  if (status.ok()) status = co_await message;
+  Status status = sends ? messages.send_start(peer, fingerprint, {data, nbytes}) : messages.recv_start(peer, fingerprint, data, nbytes);
+  MessageUnderWay under_way(*this, fingerprint, peer, sends ? &Messages::send_poll : &Messages::recv_poll,
+                            (sends ? messages_.send(peer) : messages_.recv(peer)).get());
+  if (status.ok()) status = co_await under_way;
   if (!status.ok()) {
     GivingUp end(*this, status);
     ZERO_CO_AWAIT(end);
     co_return status;
   }
-  count_call(OperationKind::send);
-  count_sent(OperationKind::send, count, nbytes);
-  co_return status;
-}
-
-Task Group::recv(void *data, int64_t count, DType dtype, int64_t peer) {
-  ZERO_CO_TRY(check_call(received_messages_[static_cast<size_t>(peer)] + 1));
-  ZERO_CO_TRY(transport_->check_thread(peer));
-  Fingerprint fingerprint;
-  fingerprint.sequence = ++received_messages_[static_cast<size_t>(peer)];
-  fingerprint.kind = OperationKind::recv;
-  fingerprint.dtype = static_cast<int32_t>(dtype);
-  fingerprint.count = count;
-  fingerprint.root = peer;
-  Status status = transport_->recv_start(peer, fingerprint, data, count * dtype_nbytes(dtype));
-  MessageUnderWay message(*this, fingerprint, peer, &Transport::recv_poll, recv_queue(peer).get());
-  if (status.ok()) status = co_await message;
-  if (!status.ok()) {
-    GivingUp end(*this, status);
-    ZERO_CO_AWAIT(end);
-    co_return status;
-  }
-  count_call(OperationKind::recv);
+  count_call(kind);
+  if (sends) count_sent(kind, count, nbytes);
   co_return status;
 }
 

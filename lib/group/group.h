@@ -5,6 +5,7 @@
 #include "core/reduction.h"
 #include "core/task.h"
 #include "group/deadline_timer.h"
+#include "group/message_queues.h"
 #include "group/transport.h"
 
 #include <array>
@@ -32,8 +33,8 @@ class Group : public std::enable_shared_from_this<Group> {
   Group(const Group &) = delete;
   ~Group();
 
-  int64_t rank() const { return rank_; }
-  int64_t size() const { return size_; }
+  int64_t rank() const { return transport_->rank(); }
+  int64_t size() const { return transport_->size(); }
   const Place &place() const { return place_; }
   Transport &transport() { return *transport_; }
   const Transport &transport() const { return *transport_; }
@@ -50,8 +51,8 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Collectives asked for by the group's user run here, in the order they came in.
   const std::shared_ptr<OperationQueue> &queue() { return queue_; }
   /// Messages to one peer, and from one peer, run in queues of their own.
-  const std::shared_ptr<OperationQueue> &send_queue(int64_t peer) { return message_queues().send[static_cast<size_t>(peer)]; }
-  const std::shared_ptr<OperationQueue> &recv_queue(int64_t peer) { return message_queues().recv[static_cast<size_t>(peer)]; }
+  const std::shared_ptr<OperationQueue> &send_queue(int64_t peer) { return messages_.send(peer); }
+  const std::shared_ptr<OperationQueue> &recv_queue(int64_t peer) { return messages_.recv(peer); }
 
   /// ZERO_OK, or the error that poisoned the group.
   Status usable();
@@ -60,12 +61,12 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Poisons the group here and on every peer, unless it is poisoned already. ZERO_E_ABORTED goes on to the groups split from it.
   void fail(const Status &cause);
   /// False while, after a failure, something may still use memory that was given to calls.
-  bool quiet() const { return !transport_->holds_memory(); }
+  bool quiet() const { return !transport_->peers().holds_memory(); }
   /// Remembers a group that was split from this one: to abort this one, on any rank, aborts it; its cores are shared as those of this one.
   /// Before anything else is done with it.
   void adopt(const std::shared_ptr<Group> &child);
   /// The numbers by which texts call this group's ranks, by rank. Before anything is done with it.
-  void name_ranks(const std::vector<int64_t> &names) { transport_->name_ranks(names); }
+  void name_ranks(const std::vector<int64_t> &names) { transport_->peers().name_ranks(names); }
   /// A round that waits here ends when `other` fails, with its failure. Before any that does.
   void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }
   /// A round that waits here advances `queue` meanwhile, unless a progress thread does: ranks that this one waits for may need what is in
@@ -88,11 +89,13 @@ class Group : public std::enable_shared_from_this<Group> {
   Task collective(Fingerprint fingerprint, Task body);
 
   /// Advances what was given to the queues of messages.
-  void progress_message_queues();
+  void progress_message_queues() { messages_.progress(); }
 
   /// Point to point, one message at a time per peer and direction.
-  Task send(const void *data, int64_t count, DType dtype, int64_t peer);
-  Task recv(void *data, int64_t count, DType dtype, int64_t peer);
+  Task send(const void *data, int64_t count, DType dtype, int64_t peer) {
+    return message(OperationKind::send, const_cast<void *>(data), count, dtype, peer);
+  }
+  Task recv(void *data, int64_t count, DType dtype, int64_t peer) { return message(OperationKind::recv, data, count, dtype, peer); }
 
  private:
   friend class AbortWatch;
@@ -100,6 +103,8 @@ class Group : public std::enable_shared_from_this<Group> {
   friend class Quiet;
   friend class MessageUnderWay;
 
+  /// To the peer or from it; only read when it is sent.
+  Task message(OperationKind kind, void *data, int64_t count, DType dtype, int64_t peer);
   /// Advances messages that others wait for while this thread waits for something else: messages and collectives do not wait for one
   /// another. `own` is a queue that this thread is advancing.
   void progress_messages(const OperationQueue *own);
@@ -120,12 +125,6 @@ class Group : public std::enable_shared_from_this<Group> {
 
   static constexpr uint64_t kCallsPerLook = 16;
 
-  struct MessageQueues {
-    std::vector<std::shared_ptr<OperationQueue>> send;
-    std::vector<std::shared_ptr<OperationQueue>> recv;
-  };
-  const MessageQueues &message_queues();
-
   struct Counters {
     std::atomic<int64_t> calls{0};
     std::atomic<int64_t> elements{0};
@@ -134,17 +133,10 @@ class Group : public std::enable_shared_from_this<Group> {
 
   const std::shared_ptr<Transport> transport_;
   const std::shared_ptr<const Reducer> reducer_;
-  const int64_t rank_;
-  const int64_t size_;
   Place place_;
   std::atomic<int64_t> deadline_ms_;
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
-  std::once_flag message_queues_made_;
-  std::atomic<bool> has_message_queues_{false};
-  MessageQueues message_queues_;  ///< by peer, from the first message on: most groups carry none
-
-  /// That have begun and not ended. Messages which nobody ends may outlive the group.
-  const std::shared_ptr<std::atomic<int64_t>> messages_ = std::make_shared<std::atomic<int64_t>>(0);
+  MessageQueues messages_;
 
   // Touched only by the collective under way.
   std::vector<std::byte> scratch_;
@@ -154,8 +146,6 @@ class Group : public std::enable_shared_from_this<Group> {
   Fingerprint current_;
   bool first_round_ = false;
   std::optional<DeadlineTimer> timer_;  ///< from its first wait on
-  std::vector<uint64_t> sent_messages_;
-  std::vector<uint64_t> received_messages_;
 
   std::mutex failure_mutex_;
   Status failure_;
@@ -199,7 +189,7 @@ class Round final : public Waitable {
   /// Before it is awaited, so that peers see it already. Otherwise the first poll does so.
   Status start();
   Status poll(bool *out_ready) override;
-  Doorbell *doorbell() override { return group_.transport_->doorbell(); }
+  Doorbell *doorbell() override { return group_.transport_->peers().doorbell(); }
 
   /// After it was awaited: true when every rank's rests can be read now, so that no later round offers them. They then count as sent.
   bool rest_is_there();
@@ -220,7 +210,7 @@ class Quiet final : public Waitable {
  public:
   explicit Quiet(Group &group) : group_(group) {}
   Status poll(bool *out_ready) override;
-  Doorbell *doorbell() override { return group_.transport_->doorbell(); }
+  Doorbell *doorbell() override { return group_.transport_->peers().doorbell(); }
 
  private:
   Group &group_;

@@ -21,11 +21,10 @@ Status met_on_host(const Status &status, int64_t ranks) {
 }
 
 HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts)
-    : far_(std::move(far)),
+    : Transport(far->rank(), far->size(), far->capabilities()),
+      far_(std::move(far)),
       near_(std::move(near)),
-      name_(std::string(near_->name()) + " and " + far_->name()),
       hosts_(std::move(hosts)),
-      host_block_(host_block_of(hosts_)),
       near_index_(hosts_.size(), -1),
       far_offers_(hosts_.size()),
       far_arrivals_(hosts_.size()) {
@@ -37,24 +36,27 @@ HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::sha
   }
   near_offers_.resize(near_ranks_.size());
   near_arrivals_.resize(near_ranks_.size());
-  near_->name_ranks(near_ranks_);
+  near_->peers().name_ranks(near_ranks_);
+  const Capabilities &near_by = near_->capabilities();
+  capabilities_.name = near_by.name + " and " + capabilities_.name;
+  capabilities_.place = near_by.place;
+  capabilities_.place.host_count = place_of(hosts_, this->rank()).host_count;
+  capabilities_.host_block = host_block_of(hosts_);
+  capabilities_.round_nbytes = std::min(near_by.round_nbytes, capabilities_.round_nbytes);
+  capabilities_.descriptors_to_meet = near_by.descriptors_to_meet;
+  capabilities_.shares_memory = capabilities_.place.host_count == 1;
+  capabilities_.within_process = false;
+  capabilities_.copies_offers = false;
+  set_interfaces(*this, *this, *this);
 }
 
 void HierarchyTransport::name_ranks(std::vector<int64_t> names) {
   std::vector<int64_t> near;
   for (const int64_t rank : near_ranks_) near.push_back(names[static_cast<size_t>(rank)]);
-  near_->name_ranks(std::move(near));
-  far_->name_ranks(names);
-  Transport::name_ranks(std::move(names));
+  near_->peers().name_ranks(std::move(near));
+  far_->peers().name_ranks(names);
+  PeerHealth::name_ranks(std::move(names));
 }
-
-Place HierarchyTransport::place() const {
-  Place place = near_->place();
-  place.host_count = place_of(hosts_, rank()).host_count;
-  return place;
-}
-
-int64_t HierarchyTransport::round_nbytes() const { return std::min(near_->round_nbytes(), far_->round_nbytes()); }
 
 Status HierarchyTransport::start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) {
   arrivals_ = arrivals;
@@ -72,15 +74,15 @@ Status HierarchyTransport::start(const Fingerprint *fingerprint, std::span<const
   near_arrived_ = false;
   far_arrived_ = false;
   // What crosses hosts takes longest: it sets out first.
-  ZERO_TRY(far_->start(fingerprint, far_offers_, far_arrivals_));
-  return near_->start(fingerprint, near_offers_, near_arrivals_);
+  ZERO_TRY(far_->rounds().start(fingerprint, far_offers_, far_arrivals_));
+  return near_->rounds().start(fingerprint, near_offers_, near_arrivals_);
 }
 
 Status HierarchyTransport::poll(bool *out_arrived) {
   // Looked at first, so that a failure which follows what is awaited does not undo it.
   const Status before = health();
-  if (!far_arrived_) ZERO_TRY(far_->poll(&far_arrived_));
-  if (!near_arrived_) ZERO_TRY(near_->poll(&near_arrived_));
+  if (!far_arrived_) ZERO_TRY(far_->rounds().poll(&far_arrived_));
+  if (!near_arrived_) ZERO_TRY(near_->rounds().poll(&near_arrived_));
   *out_arrived = far_arrived_ && near_arrived_;
   if (!*out_arrived) return before;
   for (size_t rank = 0; rank < hosts_.size(); ++rank) {
@@ -91,15 +93,15 @@ Status HierarchyTransport::poll(bool *out_arrived) {
 }
 
 void HierarchyTransport::consume() {
-  far_->consume();
-  near_->consume();
+  far_->rounds().consume();
+  near_->rounds().consume();
 }
 
 Status HierarchyTransport::poll_quiet(bool *out_quiet) {
   bool far_quiet = false;
   bool near_quiet = false;
-  ZERO_TRY(far_->poll_quiet(&far_quiet));
-  ZERO_TRY(near_->poll_quiet(&near_quiet));
+  ZERO_TRY(far_->rounds().poll_quiet(&far_quiet));
+  ZERO_TRY(near_->rounds().poll_quiet(&near_quiet));
   *out_quiet = far_quiet && near_quiet;
   return {};
 }
@@ -111,69 +113,69 @@ std::pair<Transport *, int64_t> HierarchyTransport::way_to(int64_t peer) const {
 
 Status HierarchyTransport::check_thread(int64_t peer) const {
   const auto [way, rank] = way_to(peer);
-  return way->check_thread(rank);
+  return way->messages().check_thread(rank);
 }
 
 Status HierarchyTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) {
   const auto [way, rank] = way_to(peer);
-  return way->send_start(rank, fingerprint, offer);
+  return way->messages().send_start(rank, fingerprint, offer);
 }
 
 Status HierarchyTransport::send_poll(int64_t peer, bool *out_done) {
   const Status before = health();
   const auto [way, rank] = way_to(peer);
-  ZERO_TRY(way->send_poll(rank, out_done));
+  ZERO_TRY(way->messages().send_poll(rank, out_done));
   return *out_done ? Status() : before;
 }
 
 Status HierarchyTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) {
   const auto [way, rank] = way_to(peer);
-  return way->recv_start(rank, fingerprint, data, nbytes);
+  return way->messages().recv_start(rank, fingerprint, data, nbytes);
 }
 
 Status HierarchyTransport::recv_poll(int64_t peer, bool *out_done) {
   const Status before = health();
   const auto [way, rank] = way_to(peer);
-  ZERO_TRY(way->recv_poll(rank, out_done));
+  ZERO_TRY(way->messages().recv_poll(rank, out_done));
   return *out_done ? Status() : before;
 }
 
 /// What one side was told goes on to the other, which may receive that this rank has left before it hears why.
 Status HierarchyTransport::health() {
-  Status near = near_->health();
-  Status far = far_->health();
-  if (!near.ok()) far_->poison(near);
-  if (!far.ok()) near_->poison(far);
+  Status near = near_->peers().health();
+  Status far = far_->peers().health();
+  if (!near.ok()) far_->peers().poison(near);
+  if (!far.ok()) near_->peers().poison(far);
   return !near.ok() ? near : far;
 }
 
 Status HierarchyTransport::watch() {
-  (void)near_->watch();
-  (void)far_->watch();
+  (void)near_->peers().watch();
+  (void)far_->peers().watch();
   return health();
 }
 
 Status HierarchyTransport::watch_peer(int64_t peer, const Fingerprint &doing) {
   const auto [way, rank] = way_to(peer);
-  (void)way->watch_peer(rank, doing);
+  (void)way->peers().watch_peer(rank, doing);
   return health();
 }
 
 void HierarchyTransport::poison(const Status &cause) {
   // The near ones may be reading this rank's memory, and telling them needs none.
-  near_->poison(cause);
-  far_->poison(cause);
+  near_->peers().poison(cause);
+  far_->peers().poison(cause);
 }
 
 void HierarchyTransport::publish(const Fingerprint *fingerprint) {
-  far_->publish(fingerprint);
-  near_->publish(fingerprint);
+  far_->peers().publish(fingerprint);
+  near_->peers().publish(fingerprint);
 }
 
 /// Texts of the near transport name the ranks of all.
 void HierarchyTransport::publish_message(const Fingerprint &fingerprint, bool ends) {
-  far_->publish_message(fingerprint, ends);
-  near_->publish_message(fingerprint, ends);
+  far_->peers().publish_message(fingerprint, ends);
+  near_->peers().publish_message(fingerprint, ends);
 }
 
 std::string HierarchyTransport::progress_report(const Fingerprint &mine) {
@@ -181,16 +183,16 @@ std::string HierarchyTransport::progress_report(const Fingerprint &mine) {
     const auto [way, rank] = way_to(mine.root);
     Fingerprint there = mine;
     there.root = rank;
-    return way->progress_report(there);
+    return way->peers().progress_report(there);
   }
   const bool quiet = near_arrived_ && far_arrived_;
   const bool asks_near = !near_arrived_ || quiet;
   const bool asks_far = !far_arrived_ || quiet;
-  std::string text = joined(asks_near ? near_->suspicions(mine) : "", asks_far ? far_->suspicions(mine) : "");
+  std::string text = joined(asks_near ? near_->peers().suspicions(mine) : "", asks_far ? far_->peers().suspicions(mine) : "");
   // Ranks in the same call wait as this one does, and it may be on the other side that they do.
-  if (text.empty()) text = joined(asks_near ? "" : near_->suspicions(mine), asks_far ? "" : far_->suspicions(mine));
+  if (text.empty()) text = joined(asks_near ? "" : near_->peers().suspicions(mine), asks_far ? "" : far_->peers().suspicions(mine));
   if (!text.empty()) return text;
-  return joined(asks_near ? near_->progress_report(mine) : "", asks_far ? far_->progress_report(mine) : "");
+  return joined(asks_near ? near_->peers().progress_report(mine) : "", asks_far ? far_->peers().progress_report(mine) : "");
 }
 
 Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {

@@ -13,30 +13,29 @@ namespace zero {
 /// An error met while ranks of one host made a transport of their own, in which they have other numbers.
 Status met_on_host(const Status &status, int64_t ranks);
 
-class HierarchyTransport final : public Transport {
+class HierarchyTransport final : public Transport, private Rounds, private Messages, private PeerHealth {
  public:
   /// `far` is over all ranks and `near` over those of this host, in the same order. hosts[r] is equal for ranks of one host. `far` moves
   /// nothing between ranks of one host, but for poison and questions where they stand.
   HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts);
 
-  int64_t rank() const override { return far_->rank(); }
-  int64_t size() const override { return far_->size(); }
-  Place place() const override;
-  const char *name() const override { return name_.c_str(); }
-  bool single_thread() const override { return far_->single_thread(); }
-  Status check_thread(int64_t peer) const override;
-  void name_ranks(std::vector<int64_t> names) override;
   int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
-  bool shares_memory() const override { return place().host_count == 1; }
-  int64_t host_block() const override { return host_block_; }
-  int64_t round_nbytes() const override;
-  int64_t longest_nbytes() const override { return far_->longest_nbytes(); }
 
+  Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
+  void unshare(const Mapping &mapping) override { near_->unshare(mapping); }
+  Status enter_memory() override { return near_->enter_memory(); }
+  uint64_t entries() const override { return near_->entries(); }
+  uint64_t close_memory() override { return near_->close_memory(); }
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
+
+ private:
   Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
   Status poll(bool *out_arrived) override;
   void consume() override;
   Status poll_quiet(bool *out_quiet) override;
 
+  Status check_thread(int64_t peer) const override;
   Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override;
   Status send_poll(int64_t peer, bool *out_done) override;
   Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override;
@@ -49,17 +48,8 @@ class HierarchyTransport final : public Transport {
   void publish(const Fingerprint *fingerprint) override;
   void publish_message(const Fingerprint &fingerprint, bool ends) override;
   std::string progress_report(const Fingerprint &mine) override;
+  void name_ranks(std::vector<int64_t> names) override;
 
-  Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override;
-  void unshare(const Mapping &mapping) override { near_->unshare(mapping); }
-  Status enter_memory() override { return near_->enter_memory(); }
-  uint64_t entries() const override { return near_->entries(); }
-  uint64_t close_memory() override { return near_->close_memory(); }
-  int64_t descriptors_to_meet() const override { return near_->descriptors_to_meet(); }
-  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
-                     std::shared_ptr<Transport> *out) override;
-
- private:
   bool is_near(int64_t rank) const { return near_index_[static_cast<size_t>(rank)] >= 0; }
   /// The transport to a peer, and the peer's rank there.
   std::pair<Transport *, int64_t> way_to(int64_t peer) const;
@@ -67,9 +57,7 @@ class HierarchyTransport final : public Transport {
   // The near one goes first: the far one may wait for ranks that the near ones wait for.
   const std::shared_ptr<Transport> far_;
   const std::shared_ptr<Transport> near_;
-  const std::string name_;
   const std::vector<int64_t> hosts_;
-  const int64_t host_block_;
   std::vector<int64_t> near_ranks_;  ///< of the ranks of this host, by their rank in near_
   std::vector<int64_t> near_index_;  ///< their ranks in near_, by rank; -1 elsewhere
 

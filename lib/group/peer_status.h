@@ -18,6 +18,35 @@ struct PeerStatus {
   Fingerprint where;
 };
 
+/// The call and the message that this rank is in, for those who ask.
+class PublishedCalls {
+ public:
+  /// As those of PeerHealth.
+  void publish(const Fingerprint *call) {
+    inside_ = call != nullptr;
+    if (inside_) call_ = *call;
+  }
+  void publish_message(const Fingerprint &message, bool ends) {
+    const bool same = message_.sequence == message.sequence && message_.kind == message.kind && message_.root == message.root;
+    if (ends && !same) return;
+    in_message_ = !ends;
+    message_ = message;
+  }
+  /// nullptr: none.
+  const Fingerprint *call() const { return inside_ ? &call_ : nullptr; }
+  /// The answer of this rank; `failure` is that of its group, or ZERO_OK.
+  PeerStatus status(const Status &failure) const {
+    if (!failure.ok() || inside_) return {failure.ok() ? PeerStatus::inside : PeerStatus::failed, call_};
+    return {in_message_ ? PeerStatus::messaging : PeerStatus::outside, message_};
+  }
+
+ private:
+  bool inside_ = false;
+  Fingerprint call_;
+  bool in_message_ = false;
+  Fingerprint message_;
+};
+
 /// Whether the rank that answered waits in the same call, so that it is not what a rank in `mine` waits for. No message is one.
 bool waits_in(const PeerStatus *answer, const Fingerprint &mine);
 

@@ -7,7 +7,7 @@
 namespace zero {
 
 Task Transport::copy_through(std::shared_ptr<const Reducer> /*reducer*/, int64_t /*deadline_ms*/) {
-  co_return Status::error(ZERO_E_UNSUPPORTED, "transport %s sends memory of the host only", name());
+  co_return Status::error(ZERO_E_UNSUPPORTED, "transport %s sends memory of the host only", capabilities_.name.c_str());
 }
 
 Task Transport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t /*deadline_ms*/) {

@@ -1,4 +1,5 @@
-/// @file Transport: what a group needs of the thing that moves bytes between its ranks. Knows bytes and ranks; never dtypes, sums or users.
+/// @file Transport: what a group needs of the thing that moves bytes between its ranks, in three interfaces (rounds, messages, the health
+/// of peers) and facts. Knows bytes and ranks; never dtypes, sums or users.
 ///
 /// Collectives are sequences of rounds. In a round every rank offers one piece (possibly empty) to every other rank and sees the pieces the
 /// others offered to it. All ranks run the same rounds in the same order. The first round of a collective carries its fingerprint; the
@@ -44,72 +45,60 @@ struct PeerMemory {
   std::shared_ptr<Mapping> mapping;
 };
 
-class Transport {
- public:
-  virtual ~Transport() = default;
-
-  virtual int64_t rank() const = 0;
-  virtual int64_t size() const = 0;
-  virtual Place place() const = 0;
+/// Facts about a transport. Fixed once it is connected, or, where copy_through() is called, once that has ended.
+struct Capabilities {
+  std::string name;  ///< "local", "mpi", "tcp"; of a transport over others "local and mpi", "nccl over local and tcp"
+  Place place = {};
   /// For groups that span hosts: the largest power of two for which every run of so many ranks, from rank 0 on, shares a host. The sum of
   /// such a run is a complete subtree of the fixed tree. 1: no ranks of one host can sum among themselves first.
-  virtual int64_t host_block() const { return 1; }
-  /// "local", "mpi", "tcp", and of what stands on others "local and mpi", "nccl over local and tcp".
-  virtual const char *name() const = 0;
-  /// True when only the thread that made it may call it, so that no progress thread may advance its rounds.
-  virtual bool single_thread() const { return false; }
-  /// ZERO_OK where this thread may begin a message with the peer, otherwise why not.
-  virtual Status check_thread(int64_t /*peer*/) const { return {}; }
-  /// True when all ranks are threads of this process.
-  virtual bool within_process() const { return false; }
-  /// True when share() makes the mappings of all ranks addressable.
-  virtual bool shares_memory() const { return false; }
-  /// Bytes of staging memory this transport holds for this rank.
-  virtual int64_t staging_nbytes() const = 0;
+  int64_t host_block = 1;
+  /// Most bytes a rank may offer in one round over all distinct pieces, by which collectives cut their rounds. Equal on all ranks.
+  int64_t round_nbytes = 0;
+  /// Longest piece of a round, and longest message, that is meant to travel this way. Longer ones take another way where there is one.
+  int64_t longest_nbytes = INT64_MAX;
+  int64_t descriptors_to_meet = 0;  ///< file descriptors that this process needs, for a moment, to share memory or to derive a transport
+  bool single_thread = false;       ///< only the thread that made it may call it, so that no progress thread may advance its rounds
+  bool within_process = false;      ///< all ranks are threads of this process
+  bool shares_memory = false;       ///< share() makes the mappings of all ranks addressable
+  bool copies_offers = false;       ///< offers may lie where the host cannot read them, once copy_through() was called
+};
 
-  /// True when offers may lie where the host cannot read them, once copy_through() was called.
-  virtual bool copies_offers() const { return false; }
-  /// Reaches memory as the reducer does from now on. Only where copies_offers(), before anything else is done with it. Collective.
-  virtual Task copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
-  /// The ranks that texts name instead, for a transport that serves a part of a larger group. Before anything else is done with it.
-  virtual void name_ranks(std::vector<int64_t> names) { names_ = std::move(names); }
-  /// What texts call a rank.
-  long long name_of(int64_t rank) const { return names_.empty() ? rank : names_[static_cast<size_t>(rank)]; }
-  /// Keeps what it was made with for as long as it lives, and so do those derived from it. Whoever lets
-  /// go of that may have to wait, so it goes only after peers have been told that this rank has left.
-  virtual void keep(std::shared_ptr<const void>) {}
-
-  /// Most bytes a rank may offer in one round over all distinct pieces, and so what collectives cut their rounds by. Equal on all ranks.
-  virtual int64_t round_nbytes() const = 0;
-
-  /// Longest piece of a round, and longest message, that is meant to travel this way: what is longer takes another way where there is one.
-  virtual int64_t longest_nbytes() const { return INT64_MAX; }
-
-  /// @name Rounds. One at a time: start, poll until arrived, use the arrivals, consume.
-  /// @{
-  /// offers and arrivals have size() entries and stay valid until consume(). Own ones are ignored, but rest_is_there tells this rank what
-  /// it tells its peers. Equal data pointers in offers are one piece. `fingerprint` is not nullptr in the first round of a collective and
-  /// then stays valid too.
+/// Rounds, one at a time: start, poll until arrived, use the arrivals, consume.
+class Rounds {
+ public:
+  /// offers and arrivals have an entry per rank and stay valid until consume(). Own ones are ignored, but rest_is_there tells this rank
+  /// what it tells its peers. Equal data pointers in offers are one piece. `fingerprint` is not nullptr in the first round of a collective
+  /// and then stays valid too.
   virtual Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) = 0;
   /// Ready when every arrival has its data. Errors: mismatch, lost or left peers, poison by a peer, transport errors.
   virtual Status poll(bool *out_arrived) = 0;
   virtual void consume() = 0;
   /// Ready when no peer reads memory that was offered in earlier rounds.
   virtual Status poll_quiet(bool *out_quiet) = 0;
-  /// @}
 
-  /// @name Point to point. Independent of rounds; at most one send and one receive per peer at a time. Each message is announced by a
-  /// fingerprint, compared on both sides.
-  /// @{
+ protected:
+  ~Rounds() = default;
+};
+
+/// Messages from rank to rank, independent of rounds; at most one send and one receive per peer at a time. Each is announced by a
+/// fingerprint, which both sides compare.
+class Messages {
+ public:
+  /// ZERO_OK where this thread may begin a message with the peer, otherwise why not.
+  virtual Status check_thread(int64_t /*peer*/) const { return {}; }
   virtual Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) = 0;
   virtual Status send_poll(int64_t peer, bool *out_done) = 0;
   /// The data goes straight to `data`.
   virtual Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) = 0;
   virtual Status recv_poll(int64_t peer, bool *out_done) = 0;
-  /// @}
 
-  /// @name Health
-  /// @{
+ protected:
+  ~Messages() = default;
+};
+
+/// The health of the ranks of a group: failures, ranks that left or ended, and the call that each rank is in.
+class PeerHealth {
+ public:
   /// The error that a peer, a death or the transport has brought upon the group since the last look; ZERO_OK otherwise. Any thread.
   virtual Status health() = 0;
   /// As health(); also looks for peers that left or ended. Only while none can leave in good order.
@@ -134,8 +123,39 @@ class Transport {
   /// The same without those that wait in the same call, so empty where they are all. Also names ranks that do not answer although nothing
   /// is awaited from them: those in the same call may wait for them.
   virtual std::string suspicions(const Fingerprint &mine) { return progress_report(mine); }
+  /// Rung when something that this rank waits for may have come; nullptr: nothing rings.
   virtual Doorbell *doorbell() { return nullptr; }
-  /// @}
+  /// The ranks that texts name instead, for a transport that serves a part of a larger group. Before anything else is done with it.
+  virtual void name_ranks(std::vector<int64_t> names) { names_ = std::move(names); }
+  /// The number by which texts name a rank.
+  long long name_of(int64_t rank) const { return names_.empty() ? rank : names_[static_cast<size_t>(rank)]; }
+
+ protected:
+  ~PeerHealth() = default;
+
+ private:
+  std::vector<int64_t> names_;  ///< by rank; empty: ranks as they are
+};
+
+class Transport {
+ public:
+  Transport(const Transport &) = delete;
+  virtual ~Transport() = default;
+
+  int64_t rank() const { return rank_; }
+  int64_t size() const { return size_; }
+  const Capabilities &capabilities() const { return capabilities_; }
+  Rounds &rounds() const { return *rounds_; }
+  Messages &messages() const { return *messages_; }
+  PeerHealth &peers() const { return *peers_; }
+
+  /// Bytes of staging memory this transport holds for this rank.
+  virtual int64_t staging_nbytes() const = 0;
+  /// Reaches memory as the reducer does from now on. Only where it copies_offers, before anything else is done with it. Collective.
+  virtual Task copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms);
+  /// Keeps what it was made with for as long as it lives, and so do those derived from it. Whoever lets
+  /// go of that may have to wait, so it goes only after peers have been told that this rank has left.
+  virtual void keep(std::shared_ptr<const void>) {}
 
   /// @name Derived objects. Collective over the transport: all ranks run them in the same order, between collectives.
   /// @{
@@ -144,18 +164,6 @@ class Transport {
   virtual Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms);
   /// Stops offering a shared mapping in place; call it before letting go of the mapping.
   virtual void unshare(const Mapping & /*mapping*/) {}
-  /// @name Shared memory into which peers write. A rank enters the memory of its peers before it writes there. A rank that has failed closes
-  /// its own memory, and no peer enters it any more. Any thread.
-  /// @{
-  /// Enters the memory of every peer. If a peer has closed its memory this returns the failure, and the rank must not write.
-  virtual Status enter_memory() { return {}; }
-  /// The number of times that peers have entered this rank's memory.
-  virtual uint64_t entries() const { return 0; }
-  /// Closes this rank's memory and returns entries() of that moment, which is final.
-  virtual uint64_t close_memory() { return 0; }
-  /// @}
-  /// File descriptors that this process needs, for a moment, to share memory or to derive a transport.
-  virtual int64_t descriptors_to_meet() const { return 0; }
   /// A transport over some of the ranks: members are ranks of this one in the new order (empty: this rank is in none; out stays nullptr).
   /// `tag` is the same on all members and differs between groups made by one call.
   Task derive(std::vector<int64_t> members, int64_t tag, int64_t deadline_ms, std::shared_ptr<Transport> *out) {
@@ -166,13 +174,41 @@ class Transport {
                              std::shared_ptr<Transport> *out) = 0;
   /// @}
 
+  /// @name Shared memory into which peers write. A rank enters the memory of its peers before it writes there. A rank that has failed closes
+  /// its own memory, and no peer enters it any more. Any thread.
+  /// @{
+  /// Enters the memory of every peer. If a peer has closed its memory this returns the failure, and the rank must not write.
+  virtual Status enter_memory() { return {}; }
+  /// The number of times that peers have entered this rank's memory.
+  virtual uint64_t entries() const { return 0; }
+  /// Closes this rank's memory and returns entries() of that moment, which is final.
+  virtual uint64_t close_memory() { return 0; }
+  /// @}
+
  protected:
-  std::vector<int64_t> names_;  ///< by rank; empty: ranks as they are
+  Transport(int64_t rank, int64_t size, Capabilities capabilities = {})
+      : capabilities_(std::move(capabilities)), rank_(rank), size_(size) {}
+  /// Before anything is done with it. They live as long as it does.
+  void set_interfaces(Rounds &rounds, Messages &messages, PeerHealth &peers) {
+    rounds_ = &rounds;
+    messages_ = &messages;
+    peers_ = &peers;
+  }
+
+  Capabilities capabilities_;
+
+ private:
+  const int64_t rank_;
+  const int64_t size_;
+  Rounds *rounds_ = nullptr;
+  Messages *messages_ = nullptr;
+  PeerHealth *peers_ = nullptr;
 };
 
 /// A transport between hosts, beside which ranks of one host have a faster way.
 class HostsTransport : public Transport {
  public:
+  using Transport::Transport;
   /// Index of each rank's host. Ranks of one host have the same.
   virtual std::vector<int64_t> hosts() const = 0;
   /// From now on nothing moves between ranks of one host, also in groups derived from this one: rounds between them go another way.

@@ -226,9 +226,9 @@ void print_fingerprint_cost(Group &group) {
   std::vector<Offer> offers(static_cast<size_t>(group.size()));
   std::vector<Arrival> arrivals(static_cast<size_t>(group.size()));
   const auto round = [&](const Fingerprint *compared) {
-    must(transport.start(compared, offers, arrivals));
-    for (bool arrived = false; !arrived;) must(transport.poll(&arrived));
-    transport.consume();
+    must(transport.rounds().start(compared, offers, arrivals));
+    for (bool arrived = false; !arrived;) must(transport.rounds().poll(&arrived));
+    transport.rounds().consume();
   };
   const int64_t calls = calls_per_sample(1024);
   Samples checked;

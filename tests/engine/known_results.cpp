@@ -65,7 +65,7 @@ void run_buffer_case(const std::shared_ptr<Group> &group, const CollectiveCase &
   run_ranges(*buffer, c, report);
 }
 
-bool reach_each_other(const Group &group) { return group.size() == 1 || std::string(group.transport().name()) == "local"; }
+bool reach_each_other(const Group &group) { return group.size() == 1 || group.transport().capabilities().name == "local"; }
 
 /// Ranks that cannot reach each other's memory cannot keep one copy of parameters; all of them are told, and the group stays usable.
 void expect_one_copy_refused(const std::shared_ptr<Group> &group, Report *report) {

@@ -34,7 +34,7 @@ int64_t run_over(bool shared, int64_t models) {
   }
   Report buffers;
   Report trainings;
-  buffers.expect(std::string(group->transport().name()) == expected_transport(shared, *group), "data moves another way");
+  buffers.expect(group->transport().capabilities().name == expected_transport(shared, *group), "data moves another way");
   run_buffer_cases(group, &buffers);
   run_known_trainings(group, models, &trainings);
   run_weighted_trainings(group, &trainings);
@@ -44,8 +44,8 @@ int64_t run_over(bool shared, int64_t models) {
   if (failures != 0) std::fprintf(stderr, "rank %lld:\n%s%s", rank, buffers.text.c_str(), trainings.text.c_str());
   if (rank == 0) {
     std::printf("%lld MPI ranks over %s: %lld buffers, %lld trainings, %lld failures\n", static_cast<long long>(group->size()),
-                group->transport().name(), static_cast<long long>(buffers.cases), static_cast<long long>(trainings.cases),
-                static_cast<long long>(failures));
+                group->transport().capabilities().name.c_str(), static_cast<long long>(buffers.cases),
+                static_cast<long long>(trainings.cases), static_cast<long long>(failures));
   }
   return failures;
 }

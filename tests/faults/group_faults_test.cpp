@@ -180,7 +180,7 @@ TEST(GroupFaultsThreads, ARankThatReleasesAGroupBecauseTheOneAboveWasAbortedSays
     ASSERT_TRUE(connect(at, rank, 2, &worlds[index]).ok());
     ASSERT_TRUE(worlds[index]->queue()->run(split(*worlds[index], 0, 0, &children[index])).ok());
   });
-  worlds[0]->transport().poison(Status::error(ZERO_E_ABORTED, "rank 0 gave up on purpose"));
+  worlds[0]->transport().peers().poison(Status::error(ZERO_E_ABORTED, "rank 0 gave up on purpose"));
   children[1].reset();
   EXPECT_EQ(run_all_reduce(*children[0]).code(), ZERO_E_ABORTED);
 }
@@ -255,7 +255,7 @@ TEST(GroupFaultsThreads, AbortReachesGroupsInWhichNoCallEverWaits) {
     ASSERT_TRUE(worlds[index]->queue()->run(split(*worlds[index], rank, 0, &alone[index])).ok());
   });
   // As rank 1 hears of what rank 0, were it in none of the parts, had aborted.
-  worlds[0]->transport().poison(Status::error(ZERO_E_ABORTED, "rank 0 gave up on purpose"));
+  worlds[0]->transport().peers().poison(Status::error(ZERO_E_ABORTED, "rank 0 gave up on purpose"));
   const auto message = [&] {
     float value = 1;
     const auto sent = pairs[0]->send_queue(1)->submit(pairs[0]->send(&value, 1, DType::f32, 1));

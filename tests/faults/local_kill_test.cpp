@@ -54,14 +54,14 @@ Status pass_around(Transport &transport, uint64_t number, const std::vector<uint
   const int64_t previous = (transport.rank() + transport.size() - 1) % transport.size();
   std::vector<uint8_t> received(bytes.size());
   Fingerprint message = test::call(OperationKind::send, number, nbytes);
-  ZERO_TRY(transport.send_start(next, message, {bytes.data(), nbytes}));
+  ZERO_TRY(transport.messages().send_start(next, message, {bytes.data(), nbytes}));
   message.kind = OperationKind::recv;
-  ZERO_TRY(transport.recv_start(previous, message, received.data(), nbytes));
+  ZERO_TRY(transport.messages().recv_start(previous, message, received.data(), nbytes));
   bool sent = false;
   bool got = false;
   const auto poll_both = [&](bool *ready) {
-    if (!sent) ZERO_TRY(transport.send_poll(next, &sent));
-    if (!got) ZERO_TRY(transport.recv_poll(previous, &got));
+    if (!sent) ZERO_TRY(transport.messages().send_poll(next, &sent));
+    if (!got) ZERO_TRY(transport.messages().recv_poll(previous, &got));
     *ready = sent && got;
     return Status();
   };
@@ -203,11 +203,11 @@ TEST(LocalKill, QuietDoesNotWaitForTheDead) {
         if (!status.ok()) return 1;
         const Fingerprint fingerprint = test::call(OperationKind::barrier, 1);
         std::vector<Arrival> arrivals(2);
-        status = transport->start(&fingerprint, std::vector<Offer>(2), arrivals);
+        status = transport->rounds().start(&fingerprint, std::vector<Offer>(2), arrivals);
         // Rank 1 posts its message and ends without taking rank 0's.
         if (rank == 1) ::_exit(0);
-        if (status.ok()) status = test::await(*transport, [&](bool *ready) { return transport->poll(ready); });
-        transport->consume();
+        if (status.ok()) status = test::await(*transport, [&](bool *ready) { return transport->rounds().poll(ready); });
+        transport->rounds().consume();
         if (status.ok()) status = test::quiet(*transport);
         report(out_fd, status);
         return status.ok() ? 0 : 1;

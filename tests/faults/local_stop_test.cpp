@@ -23,7 +23,7 @@ constexpr int64_t kTimeoutMs = 30'000;
 Status barriers(Transport &transport, uint64_t first, int64_t deadline_ms) {
   for (uint64_t number = first;; ++number) {
     Status status = barrier(transport, number, deadline_ms);
-    if (status.code() == ZERO_E_TIMEOUT) transport.poison(status);
+    if (status.code() == ZERO_E_TIMEOUT) transport.peers().poison(status);
     ZERO_TRY(status);
     sleep_ms(1);
   }

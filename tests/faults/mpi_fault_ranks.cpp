@@ -24,10 +24,10 @@ constexpr int kHealthyBarriers = 5;
 Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_ms) {
   const Fingerprint fingerprint{.sequence = sequence, .kind = OperationKind::barrier};
   Tables tables(transport.size());
-  transport.publish(&fingerprint);
+  transport.peers().publish(&fingerprint);
   Status status = run_round(transport, &fingerprint, tables, deadline_ms);
-  transport.publish(nullptr);
-  if (status.ok()) transport.consume();
+  transport.peers().publish(nullptr);
+  if (status.ok()) transport.rounds().consume();
   return status;
 }
 
@@ -78,7 +78,7 @@ int run_ranks(const std::string &mode, bool by_hosts, int64_t deadline_ms, const
   file << "report " << (zero::now_ns() - begin_ns) / 1'000'000 << " " << zero::status_name(status.code()) << " " << status.text()
        << std::endl;
   if (status.ok()) return 0;
-  transport->poison(status);
+  transport->peers().poison(status);
   linger();
   transport.reset();
   file << "released" << std::endl;

@@ -121,7 +121,7 @@ Status connect(int64_t rank, int64_t deadline_ms, Board *board, std::shared_ptr<
   std::shared_ptr<TcpTransport> far;
   std::shared_ptr<Transport> near;
   ZERO_TRY(meet(rank, board, &far));
-  const Place place = far->place();
+  const Place place = far->capabilities().place;
   // Hosts have the same name here without knowing of each other: the sockets of local meetings belong to a network namespace.
   ZERO_TRY(run_task(connect_local("tcp_hosts", place.local_rank, place.local_size, {kMeetMs, 16384}, &near)));
   std::vector<int64_t> hosts = far->hosts();
@@ -268,7 +268,7 @@ TEST_F(TcpHosts, WhereACableIsCutRanksThatWaitThemselvesAreNotBlamed) {
   const auto body = [&](int64_t rank, Group &group) {
     Transport &transport = group.transport();
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
-    transport.publish(&fingerprint);
+    transport.peers().publish(&fingerprint);
     const Status first = round(transport, &fingerprint, std::vector<Offer>(kRanks), std::vector<Arrival>(kRanks));
     if (!first.ok()) return outcome(first);
     board_->met.fetch_add(1);
@@ -278,8 +278,8 @@ TEST_F(TcpHosts, WhereACableIsCutRanksThatWaitThemselvesAreNotBlamed) {
     if (rank == 1) return outcome(await_failure(transport));
     const Status second = round(transport, nullptr, std::vector<Offer>(kRanks), std::vector<Arrival>(kRanks), {}, 500);
     if (second.code() != ZERO_E_TIMEOUT) return outcome(second);
-    const Status blames = Status::error(ZERO_E_TIMEOUT, "%s", transport.progress_report(fingerprint).c_str());
-    transport.poison(blames);
+    const Status blames = Status::error(ZERO_E_TIMEOUT, "%s", transport.peers().progress_report(fingerprint).c_str());
+    transport.peers().poison(blames);
     board_->met.fetch_add(1);
     return outcome(blames);
   };

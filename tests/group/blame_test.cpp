@@ -92,18 +92,18 @@ TEST(Blame, OfManyRanksThoseInTheSameCallAreNotNamed) {
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
     std::shared_ptr<Transport> transport;
     ASSERT_TRUE(connect_host_transport(name, rank, {0, 0, 1, 1}, &transport).ok());
-    transport->publish(&fingerprint);
+    transport->peers().publish(&fingerprint);
     EXPECT_TRUE(round(*transport, &fingerprint, std::vector<Offer>(4), std::vector<Arrival>(4)).ok());
-    if (rank == 3) transport->publish(nullptr);
+    if (rank == 3) transport->peers().publish(nullptr);
     step.arrive_and_wait();
     if (rank == 0) {
       const std::vector<Offer> offers(4);
       std::vector<Arrival> arrivals(4);
-      EXPECT_TRUE(transport->start(nullptr, offers, arrivals).ok());
+      EXPECT_TRUE(transport->rounds().start(nullptr, offers, arrivals).ok());
       bool arrived = true;
-      EXPECT_TRUE(transport->poll(&arrived).ok());
+      EXPECT_TRUE(transport->rounds().poll(&arrived).ok());
       EXPECT_FALSE(arrived);
-      text = transport->progress_report(fingerprint);
+      text = transport->peers().progress_report(fingerprint);
     }
     step.arrive_and_wait();
   });
@@ -119,19 +119,19 @@ TEST(Blame, OverSocketsAnAnswerFromTheSameCallClearsARank) {
   std::atomic<bool> asked{false};
   run_tcp_ranks(own_hosts(3), [&](int64_t rank, auto transport, TcpWorld &) {
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
-    transport->publish(&fingerprint);
+    transport->peers().publish(&fingerprint);
     const std::vector<Offer> offers(3);
     std::vector<Arrival> arrivals(3);
     if (rank == 0) {
-      EXPECT_TRUE(transport->start(nullptr, offers, arrivals).ok());
+      EXPECT_TRUE(transport->rounds().start(nullptr, offers, arrivals).ok());
     }
     step.arrive_and_wait();
     // On a loaded machine the thread that must answer may not run for so long.
     for (int ask = 0; rank == 0 && ask < 20 && (ask == 0 || text.find("rank 1 ") != std::string::npos); ++ask) {
-      text = transport->progress_report(fingerprint);
+      text = transport->peers().progress_report(fingerprint);
     }
     if (rank == 0) asked = true;
-    while (rank == 1 && !asked) EXPECT_TRUE(transport->health().ok());
+    while (rank == 1 && !asked) EXPECT_TRUE(transport->peers().health().ok());
     step.arrive_and_wait();
   });
   EXPECT_EQ(text, "rank 2 (process 1002 on node2) did not answer (stopped, ended, unreachable, or busy outside libzero)");

@@ -430,7 +430,7 @@ void run_split_cases_in(Group &group, Report *report, CaseMemory &memory) {
 void run_message_behind_sum(Group &group, Report *report) {
   ++report->cases;
   const int64_t last = group.size() - 1;
-  const int64_t count = group.transport().round_nbytes();
+  const int64_t count = group.transport().capabilities().round_nbytes;
   std::vector<float> values(static_cast<size_t>(count), 1.0F);
   const auto sum = group.queue()->submit(all_reduce(group, values.data(), values.data(), count, DType::f32, ReduceOp::sum));
   float word = group.rank() == last ? 7.0F : 5.0F;

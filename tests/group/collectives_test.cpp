@@ -108,7 +108,8 @@ class CollectivesOverHosts : public testing::TestWithParam<HostsCase> {};
 
 TEST_P(CollectivesOverHosts, EveryCaseMatchesTheTreeAndFloat64) {
   const int64_t cases = run_hosts(GetParam().hosts, "hosts", [](Group &group, Report *report) {
-    report->expect(group.transport().host_block() == GetParam().block, "block is " + std::to_string(group.transport().host_block()));
+    report->expect(group.transport().capabilities().host_block == GetParam().block,
+                   "block is " + std::to_string(group.transport().capabilities().host_block));
     const std::vector<CollectiveCase> all = collective_cases(group.size());
     for (size_t i = 0; i < all.size(); i += kHostsStride) run_collective_case(group, all[i], report);
   });
@@ -144,7 +145,7 @@ TEST(CollectivesOverUnequalHosts, ContributionsToNeighboursAndASumFitARound) {
     const auto same = [](std::shared_ptr<Transport> far) { return far; };
     const std::string meeting = "collectives_test.unequal." + std::to_string(::getpid());
     const Status status = connect_host_transport(meeting, rank, hosts, &transport, same, kStagingNbytes);
-    report.expect(status.ok() && transport->host_block() == 16, status.text());
+    report.expect(status.ok() && transport->capabilities().host_block == 16, status.text());
     if (!status.ok()) return;
     Group group(std::move(transport), test_reducer(), kHostsDeadlineMs);
     run_collective_case(group, collective, &report);

@@ -43,33 +43,13 @@ TEST(Place, ThreadsOfOneProcessShareItsCoresAlsoInSplitGroups) {
 }
 
 /// Nothing ever arrives, and the first to tell the peers of a failure is held up.
-class SlowToTell final : public Transport {
+class SlowToTell final : public Transport, private Rounds, private Messages, private PeerHealth {
  public:
-  int64_t rank() const override { return 0; }
-  int64_t size() const override { return 2; }
-  Place place() const override { return {0, 2, 1}; }
-  const char *name() const override { return "slow to tell"; }
-  int64_t staging_nbytes() const override { return 0; }
-  int64_t round_nbytes() const override { return 4096; }
-
-  Status start(const Fingerprint *, std::span<const Offer>, std::span<Arrival>) override { return {}; }
-  Status poll(bool *out_arrived) override { return not_yet(out_arrived); }
-  void consume() override {}
-  Status poll_quiet(bool *out_quiet) override { return not_yet(out_quiet); }
-  Status send_start(int64_t, const Fingerprint &, Offer) override { return {}; }
-  Status send_poll(int64_t, bool *out_done) override { return not_yet(out_done); }
-  Status recv_start(int64_t, const Fingerprint &, void *, int64_t) override { return {}; }
-  Status recv_poll(int64_t, bool *out_done) override { return not_yet(out_done); }
-
-  Status health() override { return {}; }
-  void poison(const Status &) override {
-    if (!telling_.exchange(true)) released_.wait(false);
-    ++told_;
+  SlowToTell() : Transport(0, 2, {.name = "slow to tell", .place = {0, 2, 1}, .round_nbytes = 4096}) {
+    set_interfaces(*this, *this, *this);
   }
-  void publish(const Fingerprint *) override {}
-  std::string progress_report(const Fingerprint &) override { return "rank 1 is late"; }
-  Task share(std::shared_ptr<Mapping>, std::vector<PeerMemory> *, int64_t) override { co_return Status(); }
-  void unshare(const Mapping &) override {}
+
+  int64_t staging_nbytes() const override { return 0; }
   Task derive_within(std::vector<int64_t>, int64_t, int64_t, int64_t, std::shared_ptr<Transport> *) override { co_return Status(); }
 
   bool telling() const { return telling_; }
@@ -80,6 +60,21 @@ class SlowToTell final : public Transport {
   }
 
  private:
+  Status start(const Fingerprint *, std::span<const Offer>, std::span<Arrival>) override { return {}; }
+  Status poll(bool *out_arrived) override { return not_yet(out_arrived); }
+  void consume() override {}
+  Status poll_quiet(bool *out_quiet) override { return not_yet(out_quiet); }
+  Status send_start(int64_t, const Fingerprint &, Offer) override { return {}; }
+  Status send_poll(int64_t, bool *out_done) override { return not_yet(out_done); }
+  Status recv_start(int64_t, const Fingerprint &, void *, int64_t) override { return {}; }
+  Status recv_poll(int64_t, bool *out_done) override { return not_yet(out_done); }
+  Status health() override { return {}; }
+  void poison(const Status &) override {
+    if (!telling_.exchange(true)) released_.wait(false);
+    ++told_;
+  }
+  void publish(const Fingerprint *) override {}
+  std::string progress_report(const Fingerprint &) override { return "rank 1 is late"; }
   static Status not_yet(bool *out) {
     *out = false;
     return {};

@@ -86,8 +86,8 @@ TEST(LocalMessage, AllPairsExchangeAtTheSameTimeAsRounds) {
       sent.push_back(random_bytes(kBytes, static_cast<uint64_t>(rank * kRanks + peer)));
       if (peer == rank) continue;
       const auto at = static_cast<size_t>(peer);
-      ASSERT_TRUE(transport->send_start(peer, message(OperationKind::send, 1, kBytes, peer), {sent[at].data(), kBytes}).ok());
-      ASSERT_TRUE(transport->recv_start(peer, message(OperationKind::recv, 1, kBytes, peer), received[at].data(), kBytes).ok());
+      ASSERT_TRUE(transport->messages().send_start(peer, message(OperationKind::send, 1, kBytes, peer), {sent[at].data(), kBytes}).ok());
+      ASSERT_TRUE(transport->messages().recv_start(peer, message(OperationKind::recv, 1, kBytes, peer), received[at].data(), kBytes).ok());
     }
     uint64_t barriers = 0;
     const Status status = test::await(*transport, [&](bool *ready) {
@@ -96,10 +96,10 @@ TEST(LocalMessage, AllPairsExchangeAtTheSameTimeAsRounds) {
         if (peer == rank) continue;
         const auto at = static_cast<size_t>(peer);
         bool done = send_done[at];
-        if (!done) ZERO_TRY(transport->send_poll(peer, &done));
+        if (!done) ZERO_TRY(transport->messages().send_poll(peer, &done));
         send_done[at] = done;
         bool got = recv_done[at];
-        if (!got) ZERO_TRY(transport->recv_poll(peer, &got));
+        if (!got) ZERO_TRY(transport->messages().recv_poll(peer, &got));
         recv_done[at] = got;
         *ready = *ready && done && got;
       }
@@ -155,19 +155,19 @@ TEST(LocalMessage, WhatIsReadFromASenderThatFailedIsAnError) {
       };
       bool done = false;
       if (rank == 1) {
-        ASSERT_TRUE(transport->recv_start(0, message(OperationKind::recv, 1, 4096, 0), own.data(), 4096).ok());
+        ASSERT_TRUE(transport->messages().recv_start(0, message(OperationKind::recv, 1, 4096, 0), own.data(), 4096).ok());
         stage = 1;
         reach(2);
-        EXPECT_EQ(transport->recv_poll(0, &done).code(), shared ? ZERO_E_TIMEOUT : ZERO_OK);
+        EXPECT_EQ(transport->messages().recv_poll(0, &done).code(), shared ? ZERO_E_TIMEOUT : ZERO_OK);
         EXPECT_NE(done, shared);
         return;
       }
       reach(1);
       const std::byte *from = shared ? arena->data() : own.data();
-      ASSERT_TRUE(transport->send_start(1, message(OperationKind::send, 1, 4096, 1), {from, 4096}).ok());
-      ASSERT_TRUE(transport->send_poll(1, &done).ok());
+      ASSERT_TRUE(transport->messages().send_start(1, message(OperationKind::send, 1, 4096, 1), {from, 4096}).ok());
+      ASSERT_TRUE(transport->messages().send_poll(1, &done).ok());
       EXPECT_FALSE(done);
-      transport->poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
+      transport->peers().poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
       stage = 2;
     });
   }
@@ -186,8 +186,8 @@ TEST(LocalMessage, MismatchIsAnErrorOnBothSidesBeforeAnyByteIsWritten) {
           << status.text();
       EXPECT_EQ(bytes, std::vector<uint8_t>(300'000, static_cast<uint8_t>(rank)));
       EXPECT_EQ(barrier(*transport, 1).code(), ZERO_E_MISMATCH);
-      EXPECT_EQ(transport->send_start(1 - rank, {}, {}).code(), ZERO_E_MISMATCH);
-      EXPECT_EQ(transport->recv_start(1 - rank, {}, nullptr, 0).code(), ZERO_E_MISMATCH);
+      EXPECT_EQ(transport->messages().send_start(1 - rank, {}, {}).code(), ZERO_E_MISMATCH);
+      EXPECT_EQ(transport->messages().recv_start(1 - rank, {}, nullptr, 0).code(), ZERO_E_MISMATCH);
     });
   }
 }
@@ -244,7 +244,7 @@ TEST(LocalMessage, StandingsOfAMessageNameItsPeerOnly) {
   run_thread_ranks(3, [&](int64_t rank) {
     const auto transport = connect(name, rank, 3);
     if (rank == 0) {
-      const std::string text = transport->progress_report(message(OperationKind::recv, 1, 8, 2));
+      const std::string text = transport->peers().progress_report(message(OperationKind::recv, 1, 8, 2));
       EXPECT_NE(text.find("rank 2 (process "), std::string::npos) << text;
       EXPECT_EQ(text.find("rank 1 "), std::string::npos) << text;
     }

@@ -46,7 +46,7 @@ Status random_rounds(Transport &transport, int64_t rounds) {
   std::mt19937_64 delays(static_cast<uint64_t>(transport.rank()));
   std::mt19937_64 shared(99);  // the same on all ranks
   for (int64_t number = 1; number <= rounds; ++number) {
-    const auto nbytes = static_cast<int64_t>(shared() % static_cast<uint64_t>(transport.round_nbytes() + 1));
+    const auto nbytes = static_cast<int64_t>(shared() % static_cast<uint64_t>(transport.capabilities().round_nbytes + 1));
     if (delays() % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(delays() % 2000));
     const auto byte_of = [number](int64_t rank) { return static_cast<uint8_t>(rank * 17 + number); };
     const std::vector<uint8_t> piece(static_cast<size_t>(nbytes), byte_of(transport.rank()));
@@ -101,7 +101,7 @@ TEST_P(LocalProcessesOfSize, RoundsSharedMemoryAndDerivedTransportsWork) {
       [&](int64_t rank, int out_fd) {
         std::shared_ptr<Transport> transport;
         Status status = test::try_connect(name, rank, size, &transport, {20'000, 32'768});
-        if (status.ok() && transport->within_process() != (size == 1)) return 2;
+        if (status.ok() && transport->capabilities().within_process != (size == 1)) return 2;
         if (status.ok()) status = random_rounds(*transport, test::full_tests() ? 1000 : 100);
         if (status.ok()) status = share_and_derive(*transport);
         return finish(out_fd, status);
@@ -121,8 +121,8 @@ TEST(LocalProcesses, ProcessesShareCoresWithThoseThatMayUseTheSame) {
         if (!test::bind_to_core(rank % 2)) return 2;
         Status status = test::try_connect(name, rank, 3, &transport);
         const int64_t sharers = cores == 1 ? 3 : rank == 1 ? 1 : 2;
-        if (status.ok() && transport->place().core_sharers != sharers) {
-          status = Status::error(ZERO_E_INTERNAL, "%lld ranks share cores", lld(transport->place().core_sharers));
+        if (status.ok() && transport->capabilities().place.core_sharers != sharers) {
+          status = Status::error(ZERO_E_INTERNAL, "%lld ranks share cores", lld(transport->capabilities().place.core_sharers));
         }
         return finish(out_fd, status);
       },
@@ -268,7 +268,7 @@ TEST(LocalProcesses, ThreadsAndProcessesMeetInOneGroup) {
         test::run_thread_ranks(2, [&](int64_t thread) {
           std::shared_ptr<Transport> transport;
           Status status = test::try_connect(name, process * 2 + thread, 6, &transport, {20'000, 32'768});
-          if (status.ok() && transport->within_process()) status = Status::error(ZERO_E_INTERNAL, "not all ranks are threads");
+          if (status.ok() && transport->capabilities().within_process) status = Status::error(ZERO_E_INTERNAL, "not all ranks are threads");
           if (status.ok()) status = random_rounds(*transport, 50);
           if (status.ok()) status = share_and_derive(*transport);
           failed += finish(out_fd, status);

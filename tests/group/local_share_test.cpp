@@ -54,7 +54,7 @@ TEST_P(LocalShareOfSize, SharedMemoryIsReadInPlaceHoweverLarge) {
   const std::string name = fresh_name();
   run_thread_ranks(size, [&](int64_t rank) {
     const auto transport = connect(name, rank, size, {20'000, 4096});
-    EXPECT_TRUE(transport->within_process());
+    EXPECT_TRUE(transport->capabilities().within_process);
     const auto arena = make_arena(rank);
     std::vector<PeerMemory> peers;
     const Status status = run_task(transport->share(arena, &peers, 20'000));
@@ -140,16 +140,16 @@ void take_late(bool shares, int64_t nbytes, const std::function<void(Transport &
     const Fingerprint fingerprint = call(OperationKind::all_gather, 1, nbytes);
     const std::vector<Offer> offers(2, {arena->data(), nbytes});
     std::vector<Arrival> arrivals(2, {nullptr, nbytes});
-    ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
-    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
+    ASSERT_TRUE(transport->rounds().start(&fingerprint, offers, arrivals).ok());
+    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->rounds().poll(ready); }).ok());
     if (rank == 0) look(*transport, fingerprint);
     step.arrive_and_wait();
     const std::byte *arrived = static_cast<const std::byte *>(arrivals[static_cast<size_t>(1 - rank)].data);
     EXPECT_EQ(arrived[nbytes - 1], static_cast<std::byte>(2 - rank));
-    transport->consume();
+    transport->rounds().consume();
     step.arrive_and_wait();
     EXPECT_TRUE(quiet(*transport).ok());
-    EXPECT_EQ(transport->progress_report(fingerprint), "every rank has arrived");
+    EXPECT_EQ(transport->peers().progress_report(fingerprint), "every rank has arrived");
     step.arrive_and_wait();
   });
 }
@@ -157,14 +157,14 @@ void take_late(bool shares, int64_t nbytes, const std::function<void(Transport &
 TEST(LocalShare, WhoStillReadsInPlaceIsWaitedForAndNamed) {
   take_late(true, 4096, [](Transport &transport, const Fingerprint &fingerprint) {
     EXPECT_EQ(quiet(transport, 20).code(), ZERO_E_TIMEOUT);
-    EXPECT_NE(transport.progress_report(fingerprint).find("rank 1"), std::string::npos);
+    EXPECT_NE(transport.peers().progress_report(fingerprint).find("rank 1"), std::string::npos);
   });
 }
 
 TEST(LocalShare, NobodyIsWaitedForWhoReadsWhatWasStaged) {
   const auto look = [](Transport &transport, const Fingerprint &fingerprint) {
     EXPECT_TRUE(quiet(transport, 0).ok());
-    EXPECT_EQ(transport.progress_report(fingerprint), "every rank has arrived");
+    EXPECT_EQ(transport.peers().progress_report(fingerprint), "every rank has arrived");
   };
   take_late(false, 4096, look);
   take_late(true, 1024, look);
@@ -271,7 +271,7 @@ TEST(LocalShare, MissingRanksAreNamedAsInTheGroupThatTheyMeetIn) {
   const Status derived = run_task(transports[2]->derive({1, 2}, 0, 50, &pair));
   EXPECT_EQ(derived.code(), ZERO_E_TIMEOUT);
   EXPECT_EQ(std::string(derived.text()), "1 of 2 ranks met to share memory or make a group within 50 ms; missing: rank 1");
-  transports[0]->name_ranks({4, 5, 6});
+  transports[0]->peers().name_ranks({4, 5, 6});
   std::vector<PeerMemory> peers;
   const Status shared = run_task(transports[0]->share(make_arena(0), &peers, 50));
   EXPECT_EQ(std::string(shared.text()), "1 of 3 ranks met to share memory or make a group within 50 ms; missing: rank 5, rank 6");
@@ -285,7 +285,7 @@ Status outcome_after_peer_gave_up(const std::function<Task(int64_t, Transport &)
   auto leader = std::make_unique<Operation>(meet(0, *transports[0]));
   EXPECT_FALSE(leader->advance());
   Operation client(meet(1, *transports[1]));
-  transports[0]->poison(Status::error(ZERO_E_ABORTED, "the test gave up"));
+  transports[0]->peers().poison(Status::error(ZERO_E_ABORTED, "the test gave up"));
   leader.reset();
   let_go();
   while (!client.advance()) std::this_thread::yield();
@@ -352,7 +352,7 @@ TEST(LocalShare, WhatWasReadWhileItsOwnerFailedIsAnError) {
       ASSERT_TRUE(run_task(transport->share(arena, &peers, 20'000)).ok());
       const auto fail_after = [&](const std::atomic<bool> &happened) {
         while (!happened) std::this_thread::yield();
-        transport->poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
+        transport->peers().poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
         failed = true;
       };
       const Status status = offer_all(*transport, 1, arena->data(), kArenaBytes, [&](int64_t, const std::byte *) {
@@ -381,14 +381,14 @@ TEST(LocalShare, WhatWasReadInPlaceIsGivenBackWithoutMemoryAlsoAfterAFailure) {
     const Fingerprint fingerprint = call(OperationKind::all_gather, 1, kArenaBytes);
     const std::vector<Offer> offers(2, {arena->data(), kArenaBytes});
     std::vector<Arrival> arrivals(2, {nullptr, kArenaBytes});
-    ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
-    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
+    ASSERT_TRUE(transport->rounds().start(&fingerprint, offers, arrivals).ok());
+    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->rounds().poll(ready); }).ok());
     step.arrive_and_wait();
-    if (rank == 0) transport->poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
+    if (rank == 0) transport->peers().poison(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
     step.arrive_and_wait();
     {
       const test::FailingNew failing(0);
-      EXPECT_NO_THROW(transport->consume());
+      EXPECT_NO_THROW(transport->rounds().consume());
     }
     EXPECT_EQ(quiet(*transport).code(), ZERO_E_TIMEOUT);
     step.arrive_and_wait();
@@ -419,7 +419,7 @@ TEST(LocalDerive, DerivedTransportsOutliveTheirParentAndPoisonStaysWithThem) {
     auto transport = connect(name, rank, 2);
     std::shared_ptr<Transport> child;
     ASSERT_TRUE(run_task(transport->derive({0, 1}, 0, 20'000, &child)).ok());
-    if (rank == 1) child->poison(Status::error(ZERO_E_ABORTED, "only this one"));
+    if (rank == 1) child->peers().poison(Status::error(ZERO_E_ABORTED, "only this one"));
     EXPECT_EQ(barrier(*child, 1).code(), ZERO_E_ABORTED);
     EXPECT_TRUE(barrier(*transport, 1).ok());
     std::shared_ptr<Transport> other;

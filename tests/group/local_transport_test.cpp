@@ -53,7 +53,7 @@ TEST_P(LocalTransportOfSize, OnePieceForAllIsStagedOnce) {
   const std::string name = fresh_name();
   run_thread_ranks(size, [&](int64_t rank) {
     const auto transport = connect(name, rank, size, {20'000, 8192});
-    const int64_t nbytes = transport->round_nbytes();
+    const int64_t nbytes = transport->capabilities().round_nbytes;
     // A whole round's bytes fit only when they are not staged once per peer.
     const std::vector<std::byte> piece(static_cast<size_t>(nbytes), static_cast<std::byte>(rank + 1));
     const std::vector<Offer> offers(static_cast<size_t>(size), {piece.data(), nbytes});
@@ -80,12 +80,12 @@ TEST(LocalTransport, TellsWhereItRuns) {
     const auto transport = connect(name, rank, 2, {20'000, 8192});
     EXPECT_EQ(transport->rank(), rank);
     EXPECT_EQ(transport->size(), 2);
-    EXPECT_EQ(transport->round_nbytes(), 4096);
+    EXPECT_EQ(transport->capabilities().round_nbytes, 4096);
     EXPECT_GE(transport->staging_nbytes(), 8192);
-    EXPECT_STREQ(transport->name(), "local");
-    EXPECT_EQ(transport->place().local_rank, rank);
-    EXPECT_EQ(transport->place().local_size, 2);
-    EXPECT_EQ(transport->place().host_count, 1);
+    EXPECT_EQ(transport->capabilities().name, "local");
+    EXPECT_EQ(transport->capabilities().place.local_rank, rank);
+    EXPECT_EQ(transport->capabilities().place.local_size, 2);
+    EXPECT_EQ(transport->capabilities().place.host_count, 1);
   });
 }
 
@@ -95,9 +95,9 @@ TEST(LocalTransport, WorldOfOneUsesNoSocketsAndItsRoundsArriveAtOnce) {
   EXPECT_EQ(transport->staging_nbytes(), 0);
   EXPECT_TRUE(barrier(*transport, 1).ok());
   EXPECT_TRUE(quiet(*transport).ok());
-  EXPECT_TRUE(transport->health().ok());
-  transport->poison(Status::error(ZERO_E_ABORTED, "enough"));
-  EXPECT_EQ(transport->health().code(), ZERO_E_ABORTED);
+  EXPECT_TRUE(transport->peers().health().ok());
+  transport->peers().poison(Status::error(ZERO_E_ABORTED, "enough"));
+  EXPECT_EQ(transport->peers().health().code(), ZERO_E_ABORTED);
   EXPECT_EQ(barrier(*transport, 2).code(), ZERO_E_ABORTED);
 }
 
@@ -110,7 +110,7 @@ TEST(LocalTransport, DifferingCallsAreAnErrorOnEveryRankThatNamesBoth) {
     const Status status = test::round(*transport, &fingerprint, std::vector<Offer>(3), std::vector<Arrival>(3));
     EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
     EXPECT_TRUE(contains(status, "count 4") && contains(status, "count 5") && contains(status, "rank 2")) << status.text();
-    EXPECT_EQ(transport->health().code(), ZERO_E_MISMATCH);
+    EXPECT_EQ(transport->peers().health().code(), ZERO_E_MISMATCH);
     EXPECT_EQ(barrier(*transport, 3).code(), ZERO_E_MISMATCH);
   });
 }
@@ -138,7 +138,7 @@ TEST(LocalTransport, PiecesOfUnexpectedSizeAreAnError) {
     const Status status = test::round(*transport, &fingerprint, offers, arrivals);
     // Rank 1's pieces are as expected, so it may end before rank 0's finding reaches it.
     EXPECT_TRUE(status.code() == ZERO_E_TRANSPORT || (rank == 1 && status.ok())) << status.text();
-    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->health(); }).code(), ZERO_E_TRANSPORT);
+    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->peers().health(); }).code(), ZERO_E_TRANSPORT);
   });
 }
 
@@ -149,7 +149,7 @@ TEST(LocalTransport, OffersBeyondARoundsBytesAreRefused) {
     const std::vector<std::byte> piece(1 << 16);
     const std::vector<Offer> offers(2, {piece.data(), 1 << 16});
     std::vector<Arrival> arrivals(2, {nullptr, 1 << 16});
-    EXPECT_EQ(transport->start(nullptr, offers, arrivals).code(), ZERO_E_TRANSPORT);
+    EXPECT_EQ(transport->rounds().start(nullptr, offers, arrivals).code(), ZERO_E_TRANSPORT);
   });
 }
 
@@ -159,12 +159,12 @@ TEST(LocalTransport, ARankThatHasNotTakenARoundStartsNoOther) {
     const auto transport = connect(name, rank, 2);
     const std::vector<Offer> offers(2);
     std::vector<Arrival> arrivals(2);
-    ASSERT_TRUE(transport->start(nullptr, offers, arrivals).ok());
-    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
-    const Status status = transport->start(nullptr, offers, arrivals);
+    ASSERT_TRUE(transport->rounds().start(nullptr, offers, arrivals).ok());
+    ASSERT_TRUE(test::await(*transport, [&](bool *ready) { return transport->rounds().poll(ready); }).ok());
+    const Status status = transport->rounds().start(nullptr, offers, arrivals);
     EXPECT_EQ(status.code(), ZERO_E_INTERNAL);
     EXPECT_TRUE(contains(status, "starts round 1 before it has taken")) << status.text();
-    transport->consume();
+    transport->rounds().consume();
     EXPECT_TRUE(barrier(*transport, 1).ok());
   });
 }
@@ -192,8 +192,8 @@ TEST(LocalTransport, PoisonFromAnotherThreadEndsWaitingOnEveryRank) {
       // Never arrives; another thread of this rank aborts.
       std::thread([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        transport->poison(Status::error(ZERO_E_ABORTED, "rank 2 was told to stop"));
-        transport->poison(Status::error(ZERO_E_TRANSPORT, "a later cause"));
+        transport->peers().poison(Status::error(ZERO_E_ABORTED, "rank 2 was told to stop"));
+        transport->peers().poison(Status::error(ZERO_E_TRANSPORT, "a later cause"));
       }).join();
     }
     const Status status = barrier(*transport, 1);
@@ -206,15 +206,15 @@ TEST(LocalTransport, FirstCauseWinsOnEveryRankOnceAllHaveSeenIt) {
   const std::string name = fresh_name();
   run_thread_ranks(4, [&](int64_t rank) {
     const auto transport = connect(name, rank, 4);
-    transport->poison(Status::error(ZERO_E_PEER_FAILED, "cause of rank %d", static_cast<int>(rank)));
-    const Status first = transport->health();
+    transport->peers().poison(Status::error(ZERO_E_PEER_FAILED, "cause of rank %d", static_cast<int>(rank)));
+    const Status first = transport->peers().health();
     EXPECT_EQ(first.code(), ZERO_E_PEER_FAILED);
-    for (int i = 0; i < 100; ++i) EXPECT_STREQ(transport->health().text(), first.text());
+    for (int i = 0; i < 100; ++i) EXPECT_STREQ(transport->peers().health().text(), first.text());
   });
 }
 
 /// The bell is the first member of what a rank shares.
-PoisonRecord &record_of(Transport &transport) { return reinterpret_cast<SegmentHeader *>(transport.doorbell())->poison; }
+PoisonRecord &record_of(Transport &transport) { return reinterpret_cast<SegmentHeader *>(transport.peers().doorbell())->poison; }
 
 /// As of a rank that ended when it had told one of the others. Without memory only the text is lost.
 TEST(LocalTransport, WhoHearsOfAFailureTellsEveryRankBeforeItReturns) {
@@ -226,11 +226,11 @@ TEST(LocalTransport, WhoHearsOfAFailureTellsEveryRankBeforeItReturns) {
       if (rank == 1) {
         record_of(*transport).write(Status::error(ZERO_E_TIMEOUT, "rank 0 waits no longer"));
         const test::FailingNew failing(has_memory ? INT64_MAX : 0);
-        EXPECT_EQ(transport->health().code(), ZERO_E_TIMEOUT);
+        EXPECT_EQ(transport->peers().health().code(), ZERO_E_TIMEOUT);
       }
       step.arrive_and_wait();
-      EXPECT_EQ(transport->health().code(), ZERO_E_TIMEOUT);
-      EXPECT_STREQ(transport->health().text(), has_memory ? "rank 0 waits no longer" : "");
+      EXPECT_EQ(transport->peers().health().code(), ZERO_E_TIMEOUT);
+      EXPECT_STREQ(transport->peers().health().text(), has_memory ? "rank 0 waits no longer" : "");
       step.arrive_and_wait();
     });
   }
@@ -245,9 +245,9 @@ TEST(LocalTransport, AFailureCountsAlsoWhenWhoFoundItHasNotSaidWhy) {
       EXPECT_TRUE(record_of(*transport).begin());
     }
     step.arrive_and_wait();
-    EXPECT_EQ(rank == 1 ? transport->health().code() : ZERO_E_PEER_FAILED, ZERO_E_PEER_FAILED);
+    EXPECT_EQ(rank == 1 ? transport->peers().health().code() : ZERO_E_PEER_FAILED, ZERO_E_PEER_FAILED);
     step.arrive_and_wait();
-    EXPECT_TRUE(contains(transport->health(), "had not said why"));
+    EXPECT_TRUE(contains(transport->peers().health(), "had not said why"));
     step.arrive_and_wait();
   });
 }

@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "rank %lld:\n%s%s", static_cast<long long>(group->rank()), cases.text.c_str(), pairs.text.c_str());
   if (group->rank() == 0) {
     std::printf("%lld MPI ranks over transport %s: %lld cases, %lld pairs of differing collectives, %lld failures\n",
-                static_cast<long long>(group->size()), group->transport().name(), static_cast<long long>(cases.cases),
+                static_cast<long long>(group->size()), group->transport().capabilities().name.c_str(), static_cast<long long>(cases.cases),
                 static_cast<long long>(pairs.cases), static_cast<long long>(failures));
   }
   group.reset();

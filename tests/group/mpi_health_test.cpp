@@ -30,10 +30,10 @@ std::string progress_report_of_rank_0(const Fingerprint &fingerprint, PeerStatus
     if (rank == 0) answer(group);
     step.arrive_and_wait();
     if (rank == 1) {
-      text = group->progress_report(fingerprint);
+      text = group->peers().progress_report(fingerprint);
       asked = true;
     }
-    while (!asked) EXPECT_TRUE(world->health().ok());
+    while (!asked) EXPECT_TRUE(world->peers().health().ok());
     step.arrive_and_wait();
   });
   return text;
@@ -44,12 +44,13 @@ TEST(MpiProgress, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   message.root = 0;
   EXPECT_NE(progress_report_of_rank_0(message, [](auto &) {}).find("rank 0 is in no collective of this group"), std::string::npos);
   const Fingerprint doing = call(OperationKind::barrier, 4);
-  const std::string inside = progress_report_of_rank_0(message, [&](auto &group) { group->publish(&doing); });
+  const std::string inside = progress_report_of_rank_0(message, [&](auto &group) { group->peers().publish(&doing); });
   EXPECT_NE(inside.find("rank 0 is in #4 barrier"), std::string::npos) << inside;
   message.kind = OperationKind::send;
   const std::string gone = progress_report_of_rank_0(message, [](auto &group) { group.reset(); });
   EXPECT_NE(gone.find("rank 0 has left the group"), std::string::npos) << gone;
-  const std::string failed = progress_report_of_rank_0(message, [](auto &group) { group->poison(Status::error(ZERO_E_ABORTED, "given up")); });
+  const std::string failed =
+      progress_report_of_rank_0(message, [](auto &group) { group->peers().poison(Status::error(ZERO_E_ABORTED, "given up")); });
   EXPECT_NE(failed.find("rank 0 has met an error"), std::string::npos) << failed;
 }
 
@@ -58,11 +59,11 @@ TEST(MpiProgress, StandingsTellTheMessageThatARankWaitsFor) {
   message.root = 0;
   Fingerprint other = call(OperationKind::recv, 1, 8);
   other.root = 1;
-  const std::string waits = progress_report_of_rank_0(message, [&](auto &group) { group->publish_message(other, false); });
+  const std::string waits = progress_report_of_rank_0(message, [&](auto &group) { group->peers().publish_message(other, false); });
   EXPECT_NE(waits.find("rank 0 has #1 recv(bytes, count 8, from rank 1) under way"), std::string::npos) << waits;
   const std::string ended = progress_report_of_rank_0(message, [&](auto &group) {
-    group->publish_message(other, false);
-    group->publish_message(other, true);
+    group->peers().publish_message(other, false);
+    group->peers().publish_message(other, true);
   });
   EXPECT_NE(ended.find("rank 0 is in no collective of this group"), std::string::npos) << ended;
 }
@@ -74,22 +75,22 @@ TEST(MpiProgress, WhereAllThatAreAwaitedWaitTooOthersAreAsked) {
   std::atomic<bool> asked{false};
   run_ranks(3, [&](int64_t rank, std::shared_ptr<Transport> transport) {
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
-    transport->publish(&fingerprint);
+    transport->peers().publish(&fingerprint);
     const std::vector<Offer> offers(3);
     std::vector<Arrival> arrivals(3);
     arrivals[1].nbytes = 8;
     step.arrive_and_wait();
     if (rank == 0) {
-      EXPECT_TRUE(transport->start(nullptr, offers, arrivals).ok());
+      EXPECT_TRUE(transport->rounds().start(nullptr, offers, arrivals).ok());
     }
     // On a loaded machine the thread that must answer may not run for so long.
     for (int ask = 0; rank == 0 && ask < 20 && (ask == 0 || text.find("rank 1 ") != std::string::npos); ++ask) {
-      text = transport->progress_report(fingerprint);
+      text = transport->peers().progress_report(fingerprint);
     }
     if (rank == 0) asked = true;
-    while (rank == 1 && !asked) EXPECT_TRUE(transport->health().ok());
+    while (rank == 1 && !asked) EXPECT_TRUE(transport->peers().health().ok());
     step.arrive_and_wait();
-    if (rank == 0) transport->poison(Status::error(ZERO_E_ABORTED, "the test is over"));
+    if (rank == 0) transport->peers().poison(Status::error(ZERO_E_ABORTED, "the test is over"));
   });
   EXPECT_EQ(text, "rank 2 did not answer (stopped, ended, unreachable, or busy outside libzero)");
 }

@@ -59,7 +59,7 @@ int main() {
   const auto reducer = [](const Place &) { return test::test_reducer(); };
   CHECK_OK(run(connect_mpi_group(ZERO_MPI_WORLD, GroupOptions(Config()), reducer, &group)));
   if (group == nullptr) return finish(0);
-  CHECK(group->transport().host_block() == 2, "two ranks per host");
+  CHECK(group->transport().capabilities().host_block == 2, "two ranks per host");
   count_all(*group);
   return finish(group->rank() == 0 ? 1 : 0);
 }

@@ -60,7 +60,7 @@ TEST(MpiMemory, WhoKnowsOfAFailureAndCouldNotTellThePeersTellsThemWhenItReleases
     }
     const Status cause = Status::error(ZERO_E_ABORTED, "rank 0 has had enough of it");
     const test::FailingNew no_memory(0);
-    EXPECT_THROW(transport->poison(cause), std::bad_alloc);
+    EXPECT_THROW(transport->peers().poison(cause), std::bad_alloc);
   });
 }
 

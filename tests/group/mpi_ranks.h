@@ -80,16 +80,16 @@ struct Tables {
 
 /// Starts a round and waits for its arrivals; a timeout tells where ranks stand, or what another rank said of it first.
 inline Status run_round(Transport &transport, const Fingerprint *fingerprint, Tables &tables, int64_t deadline_ms) {
-  ZERO_TRY(transport.start(fingerprint, tables.offers, tables.arrivals));
-  const Status status = wait_for(deadline_ms, [&](bool *done) { return transport.poll(done); });
+  ZERO_TRY(transport.rounds().start(fingerprint, tables.offers, tables.arrivals));
+  const Status status = wait_for(deadline_ms, [&](bool *done) { return transport.rounds().poll(done); });
   if (status.code() != ZERO_E_TIMEOUT || fingerprint == nullptr) return status;
-  ZERO_TRY(transport.health());
+  ZERO_TRY(transport.peers().health());
   return Status::error(ZERO_E_TIMEOUT, "%s in %s: %s", status.text(), to_text(*fingerprint).c_str(),
-                       transport.progress_report(*fingerprint).c_str());
+                       transport.peers().progress_report(*fingerprint).c_str());
 }
 
 inline Status wait_quiet(Transport &transport, int64_t deadline_ms) {
-  return wait_for(deadline_ms, [&](bool *done) { return transport.poll_quiet(done); });
+  return wait_for(deadline_ms, [&](bool *done) { return transport.rounds().poll_quiet(done); });
 }
 
 inline std::vector<int64_t> all_ranks(int64_t size) {

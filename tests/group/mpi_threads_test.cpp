@@ -61,7 +61,7 @@ Status use(std::shared_ptr<Transport> *transport, std::shared_ptr<Transport> *ch
   };
   Status status = use_connected(**transport);
   for (const auto &failed : {*transport, *child}) {
-    if (!status.ok() && failed != nullptr) failed->poison(status);
+    if (!status.ok() && failed != nullptr) failed->peers().poison(status);
   }
   return status;
 }
@@ -145,18 +145,18 @@ TEST(MpiThreads, WithoutThreadMultipleOtherThreadsAreRefusedOrWait) {
   std::shared_ptr<Transport> transport;
   ASSERT_TRUE(connect(&transport).ok());
   EXPECT_TRUE(mpi_needs_single_thread());
-  EXPECT_TRUE(transport->single_thread());
+  EXPECT_TRUE(transport->capabilities().single_thread);
   std::thread([&] {
     std::byte data{};
-    EXPECT_EQ(transport->send_start(0, call(OperationKind::send, 1, 1), {&data, 1}).code(), ZERO_E_STATE);
-    EXPECT_EQ(transport->recv_start(0, call(OperationKind::recv, 1, 1), &data, 1).code(), ZERO_E_STATE);
+    EXPECT_EQ(transport->messages().send_start(0, call(OperationKind::send, 1, 1), {&data, 1}).code(), ZERO_E_STATE);
+    EXPECT_EQ(transport->messages().recv_start(0, call(OperationKind::recv, 1, 1), &data, 1).code(), ZERO_E_STATE);
     const Fingerprint fingerprint = call(OperationKind::barrier, 1);
     EXPECT_EQ(exchange(*transport, &fingerprint, 0, 0, 20).code(), ZERO_E_TIMEOUT);
     EXPECT_EQ(quiet(*transport, 20).code(), ZERO_E_TIMEOUT);
     bool done = true;
-    EXPECT_TRUE(transport->send_poll(0, &done).ok());
+    EXPECT_TRUE(transport->messages().send_poll(0, &done).ok());
     EXPECT_FALSE(done);
-    EXPECT_TRUE(transport->health().ok());
+    EXPECT_TRUE(transport->peers().health().ok());
     // A release on such a thread leaves the communicator to the next creation.
     transport.reset();
   }).join();
@@ -235,7 +235,7 @@ TEST(MpiThreads, ADerivedGroupWhoseLeaderNeverComesIsATimeout) {
     std::shared_ptr<Transport> child;
     const Status status = run_task(transport->derive(all_ranks(2), 0, 50, &child));
     EXPECT_EQ(status.code(), ZERO_E_TIMEOUT) << status.text();
-    transport->poison(status);
+    transport->peers().poison(status);
   });
 }
 
@@ -255,8 +255,8 @@ TEST(MpiThreads, AMessageStartedBeforeTheLastOneEndedIsRefused) {
   run_ranks(2, [](int64_t rank, std::shared_ptr<Transport> transport) {
     if (rank == 1) return;
     std::byte data{};
-    EXPECT_TRUE(transport->recv_start(1, call(OperationKind::recv, 1, 1), &data, 1).ok());
-    const Status status = transport->recv_start(1, call(OperationKind::recv, 2, 1), &data, 1);
+    EXPECT_TRUE(transport->messages().recv_start(1, call(OperationKind::recv, 1, 1), &data, 1).ok());
+    const Status status = transport->messages().recv_start(1, call(OperationKind::recv, 2, 1), &data, 1);
     EXPECT_EQ(status.code(), ZERO_E_INTERNAL) << status.text();
   });
 }
@@ -267,7 +267,7 @@ TEST(MpiThreads, ManyMissingRanksAreCounted) {
     const Status status = barrier(*transport, 1, 100);
     EXPECT_EQ(status.code(), ZERO_E_TIMEOUT);
     EXPECT_TRUE(contains(status, "rank 8 ") && contains(status, "and 1 more")) << status.text();
-    transport->poison(status);
+    transport->peers().poison(status);
   });
 }
 
@@ -290,13 +290,13 @@ TEST(MpiThreads, WhoWatchesIsToldOfARankThatLeft) {
     ASSERT_TRUE(barrier(*transport, 1, kLongMs).ok());
     if (rank == 1) return;
     const Fingerprint doing = call(OperationKind::recv, 1);
-    EXPECT_TRUE(transport->watch_peer(2 - rank, doing).ok());
+    EXPECT_TRUE(transport->peers().watch_peer(2 - rank, doing).ok());
     seen.arrive_and_wait();
-    const auto watch = [&](bool *) { return rank == 0 ? transport->watch() : transport->watch_peer(1, doing); };
+    const auto watch = [&](bool *) { return rank == 0 ? transport->peers().watch() : transport->peers().watch_peer(1, doing); };
     const Status status = test::await(*transport, watch);
     EXPECT_EQ(status.code(), ZERO_E_PEER_LEFT);
     EXPECT_TRUE(contains(status, "rank 1 released its group or optimizer")) << status.text();
-    EXPECT_EQ(transport->health().code(), ZERO_E_PEER_LEFT);
+    EXPECT_EQ(transport->peers().health().code(), ZERO_E_PEER_LEFT);
   });
 }
 
@@ -311,7 +311,7 @@ TEST(MpiThreads, SendsThatDoNotEndHoldTheRankBackAndTheirMemoryOutlivesTheGroup)
     EXPECT_EQ(quiet(*transport, 20).code(), ZERO_OK);
     for (int round = 0; round < 2; ++round) EXPECT_TRUE(exchange(*transport, nullptr, 3'000, 0, kLongMs).ok());
     EXPECT_EQ(quiet(*transport, 20).code(), ZERO_E_TIMEOUT);
-    const std::string text = transport->progress_report(call(OperationKind::broadcast, 1));
+    const std::string text = transport->peers().progress_report(call(OperationKind::broadcast, 1));
     EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
     // Two rounds are under way: the third waits.
     EXPECT_EQ(exchange(*transport, nullptr, 3'000, 0, 20).code(), ZERO_E_TIMEOUT);
@@ -332,7 +332,7 @@ void fail_after(Begin begin, Go go, Finish finish) {
     step.arrive_and_wait();
     if (rank == 0) {
       EXPECT_TRUE(go(*transport).ok());
-      transport->poison(Status::error(ZERO_E_ABORTED, "given up"));
+      transport->peers().poison(Status::error(ZERO_E_ABORTED, "given up"));
     }
     step.arrive_and_wait();
     if (rank == 0) return;
@@ -349,15 +349,15 @@ TEST(MpiThreads, AFailureThatFollowsARoundDoesNotUndoIt) {
     const std::vector<Offer> offers(2, {data.data(), nbytes});
     const std::vector<Offer> no_offers(2);
     std::vector<Arrival> arrivals(2, {nullptr, nbytes});
-    fail_after([&](Transport &transport) { return transport.start(&fingerprint, no_offers, arrivals); },
+    fail_after([&](Transport &transport) { return transport.rounds().start(&fingerprint, no_offers, arrivals); },
                [&](Transport &transport) { return test::round(transport, &fingerprint, offers, std::vector<Arrival>(2)); },
                [&](Transport &transport) -> Status {
                  bool arrived = false;
-                 ZERO_TRY(transport.poll(&arrived));
+                 ZERO_TRY(transport.rounds().poll(&arrived));
                  EXPECT_TRUE(arrived && std::memcmp(arrivals[0].data, data.data(), data.size()) == 0);
-                 transport.consume();
+                 transport.rounds().consume();
                  bool quiet = false;
-                 ZERO_TRY(transport.poll_quiet(&quiet));
+                 ZERO_TRY(transport.rounds().poll_quiet(&quiet));
                  EXPECT_TRUE(quiet);
                  return {};
                });
@@ -370,11 +370,11 @@ TEST(MpiThreads, AFailureThatFollowsAMessageDoesNotUndoIt) {
   Fingerprint fingerprint = call(OperationKind::recv, 1, 1);
   Fingerprint send = call(OperationKind::send, 1, 1);
   send.root = 1;
-  fail_after([&](Transport &transport) { return transport.recv_start(0, fingerprint, &in, 1); },
+  fail_after([&](Transport &transport) { return transport.messages().recv_start(0, fingerprint, &in, 1); },
              [&](Transport &transport) { return test::send(transport, 1, send, &out, 1); },
              [&](Transport &transport) -> Status {
                bool done = false;
-               ZERO_TRY(transport.recv_poll(0, &done));
+               ZERO_TRY(transport.messages().recv_poll(0, &done));
                EXPECT_TRUE(done && in == out);
                return {};
              });

@@ -55,7 +55,7 @@ void random_collective(Transport &transport, uint64_t seed, uint64_t sequence, u
       CHECK(expected.empty() || std::memcmp(expected.data(), arrival.data, expected.size()) == 0, "piece of rank %d",
             static_cast<int>(peer));
     }
-    transport.consume();
+    transport.rounds().consume();
     CHECK_OK(wait_quiet(transport, 20000));
   }
 }
@@ -80,7 +80,7 @@ void a_sender_cannot_run_ahead_without_bound(Transport &transport) {
     CHECK_OK(run_round(transport, round == 0 ? &fingerprint : nullptr, tables, 20000));
     const auto *got = static_cast<const std::byte *>(tables.arrivals[0].data);
     CHECK(transport.rank() == 0 || (got[0] == std::byte(round) && got[nbytes - 1] == std::byte(round)), "round %d", round);
-    transport.consume();
+    transport.rounds().consume();
   }
   CHECK_OK(wait_quiet(transport, 20000));
   CHECK(transport.staging_nbytes() < 4 * nbytes * transport.size(), "staging is %lld", static_cast<long long>(transport.staging_nbytes()));
@@ -94,13 +94,13 @@ void messages_cross_in_both_directions(Transport &transport) {
     std::vector<std::byte> in(static_cast<size_t>(count));
     const Fingerprint send{.sequence = 1, .kind = OperationKind::send, .count = count, .root = next};
     const Fingerprint recv{.sequence = 1, .kind = OperationKind::recv, .count = count, .root = previous};
-    CHECK_OK(transport.send_start(next, send, {out.data(), count}));
-    CHECK_OK(transport.recv_start(previous, recv, in.data(), count));
+    CHECK_OK(transport.messages().send_start(next, send, {out.data(), count}));
+    CHECK_OK(transport.messages().recv_start(previous, recv, in.data(), count));
     CHECK_OK(wait_for(20000, [&](bool *done) {
       bool sent = false;
       bool received = false;
-      ZERO_TRY(transport.send_poll(next, &sent));
-      ZERO_TRY(transport.recv_poll(previous, &received));
+      ZERO_TRY(transport.messages().send_poll(next, &sent));
+      ZERO_TRY(transport.messages().recv_poll(previous, &received));
       *done = sent && received;
       return Status();
     }));
@@ -134,7 +134,7 @@ void derived_groups_work_beside_their_parent(Transport &transport) {
 }
 
 void ranks_know_where_they_run(Transport &transport, const char *hosts) {
-  const zero::Place place = transport.place();
+  const zero::Place place = transport.capabilities().place;
   const int64_t expected = hosts != nullptr ? std::atoll(hosts) : 1;
   CHECK(place.host_count == expected, "%d hosts", static_cast<int>(place.host_count));
   CHECK(place.local_size * expected == transport.size(), "%d ranks on this host", static_cast<int>(place.local_size));
@@ -154,7 +154,7 @@ int work(const char *hosts) {
   CHECK_OK(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &transport)));
   if (transport == nullptr) return finish(0);
   const bool first = transport->rank() == 0;
-  CHECK(std::strcmp(transport->name(), "mpi") == 0, "name");
+  CHECK(transport->capabilities().name == "mpi", "name");
   ranks_know_where_they_run(*transport, hosts);
   rounds_carry_every_byte(*transport);
   a_sender_cannot_run_ahead_without_bound(*transport);
@@ -165,7 +165,7 @@ int work(const char *hosts) {
   random_collective(*second, 3, 1, 3);
   transport.reset();
   random_collective(*second, 3, 2, 3);
-  CHECK_OK(second->health());
+  CHECK_OK(second->peers().health());
   second.reset();  // finalises MPI
   CHECK_CODE(run(zero::connect_mpi(ZERO_MPI_WORLD, {}, &second)), ZERO_E_STATE, "finalised");
   CHECK(zero::mpi_quarantined_nbytes() == 0, "nothing is left to MPI");
@@ -182,10 +182,10 @@ std::shared_ptr<Transport> fresh(Transport &world) {
 Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_ms) {
   const Fingerprint fingerprint{.sequence = sequence, .kind = OperationKind::barrier};
   Tables tables(transport.size());
-  transport.publish(&fingerprint);
+  transport.peers().publish(&fingerprint);
   Status status = run_round(transport, &fingerprint, tables, deadline_ms);
-  transport.publish(nullptr);
-  if (status.ok()) transport.consume();
+  transport.peers().publish(nullptr);
+  if (status.ok()) transport.rounds().consume();
   return status;
 }
 
@@ -210,7 +210,7 @@ void mismatches_are_errors_on_every_rank(Transport &world) {
     for (zero::Arrival &arrival : tables.arrivals) arrival.nbytes = static_cast<int64_t>(data.size());
     const Status status = run_round(*transport, odd ? &other : &base, tables, 5000);
     CHECK_CODE(status, ZERO_E_MISMATCH, "");
-    transport->poison(status);
+    transport->peers().poison(status);
     CHECK_OK(barrier(world, 1, 20000));
   }
 }
@@ -218,11 +218,11 @@ void mismatches_are_errors_on_every_rank(Transport &world) {
 void poison_reaches_every_rank(Transport &world) {
   const std::shared_ptr<Transport> transport = fresh(world);
   if (world.rank() == 0) {
-    transport->poison(Status::error(ZERO_E_ABORTED, "the test gave up"));
-    transport->poison(Status::error(ZERO_E_TIMEOUT, "a later cause"));
+    transport->peers().poison(Status::error(ZERO_E_ABORTED, "the test gave up"));
+    transport->peers().poison(Status::error(ZERO_E_TIMEOUT, "a later cause"));
   }
   CHECK_CODE(barrier(*transport, 1, 5000), ZERO_E_ABORTED, "the test gave up");
-  CHECK_CODE(transport->health(), ZERO_E_ABORTED, "the test gave up");
+  CHECK_CODE(transport->peers().health(), ZERO_E_ABORTED, "the test gave up");
   CHECK_OK(barrier(world, 1, 20000));
 }
 
@@ -231,15 +231,15 @@ void timeouts_tell_where_ranks_stand(Transport &world) {
   if (world.rank() == 0) {
     const Status status = barrier(*transport, 1, 200);
     CHECK_CODE(status, ZERO_E_TIMEOUT, "rank 1 is in no collective of this group");
-    transport->poison(status);
+    transport->peers().poison(status);
   } else {
     // Polling another group of the same root is enough to answer.
     CHECK_OK(wait_for(20000, [&](bool *done) {
-      ZERO_TRY(world.health());
-      *done = !transport->health().ok();
+      ZERO_TRY(world.peers().health());
+      *done = !transport->peers().health().ok();
       return Status();
     }));
-    CHECK_CODE(transport->health(), ZERO_E_TIMEOUT, "");
+    CHECK_CODE(transport->peers().health(), ZERO_E_TIMEOUT, "");
   }
   CHECK_OK(barrier(world, 1, 20000));
 }
@@ -262,12 +262,12 @@ void messages_that_differ_are_refused(Transport &world) {
   Status status;
   if (world.rank() == 0) {
     const Fingerprint send{.sequence = 1, .kind = OperationKind::send, .dtype = ZERO_DTYPE_F32, .count = 16, .root = 1};
-    CHECK_OK(transport->send_start(1, send, {data.data(), 64}));
-    status = wait_for(5000, [&](bool *done) { return transport->send_poll(1, done); });
+    CHECK_OK(transport->messages().send_start(1, send, {data.data(), 64}));
+    status = wait_for(5000, [&](bool *done) { return transport->messages().send_poll(1, done); });
   } else if (world.rank() == 1) {
     const Fingerprint recv{.sequence = 1, .kind = OperationKind::recv, .dtype = ZERO_DTYPE_F32, .count = 8, .root = 0};
-    CHECK_OK(transport->recv_start(0, recv, data.data(), 32));
-    status = wait_for(5000, [&](bool *done) { return transport->recv_poll(0, done); });
+    CHECK_OK(transport->messages().recv_start(0, recv, data.data(), 32));
+    status = wait_for(5000, [&](bool *done) { return transport->messages().recv_poll(0, done); });
   }
   if (world.rank() < 2) CHECK_CODE(status, ZERO_E_MISMATCH, "");
   CHECK(std::all_of(data.begin(), data.end(), [](std::byte b) { return b == std::byte{7}; }), "no byte changed");

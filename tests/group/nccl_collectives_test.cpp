@@ -169,7 +169,7 @@ TEST(NcclMpi, ARoundEndsWhereEveryRankHasItsPieces) {
     const auto look_often = [&] {
       bool arrived = false;
       Status status;
-      for (int look = 0; look < 1000 && status.ok() && !arrived; ++look) status = transport->poll(&arrived);
+      for (int look = 0; look < 1000 && status.ok() && !arrived; ++look) status = transport->rounds().poll(&arrived);
       EXPECT_TRUE(status.ok()) << status.text();
       EXPECT_FALSE(arrived);
     };
@@ -178,13 +178,13 @@ TEST(NcclMpi, ARoundEndsWhereEveryRankHasItsPieces) {
     EXPECT_TRUE(round(*transport, &first, offers, arrivals).ok());
     const int64_t moves = fake_nccl_groups();
     const Fingerprint second = call(OperationKind::all_gather, 2, kNbytes);
-    EXPECT_TRUE(transport->start(&second, offers, arrivals).ok());
+    EXPECT_TRUE(transport->rounds().start(&second, offers, arrivals).ok());
     step.arrive_and_wait();
     if (rank == 1) look_often();
     step.arrive_and_wait();
     if (rank == 0) {
       const auto moved = [&](bool *out) {
-        ZERO_TRY(transport->poll(out));
+        ZERO_TRY(transport->rounds().poll(out));
         *out = fake_nccl_groups() == moves + 2;
         return Status();
       };
@@ -192,8 +192,8 @@ TEST(NcclMpi, ARoundEndsWhereEveryRankHasItsPieces) {
       look_often();
     }
     step.arrive_and_wait();
-    EXPECT_TRUE(await(*transport, [&](bool *arrived) { return transport->poll(arrived); }).ok());
-    transport->consume();
+    EXPECT_TRUE(await(*transport, [&](bool *arrived) { return transport->rounds().poll(arrived); }).ok());
+    transport->rounds().consume();
     memory.free(data, 2 * kNbytes);
   });
   expect_nothing_left(0);

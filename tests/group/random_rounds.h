@@ -32,7 +32,7 @@ inline std::vector<int64_t> piece_sizes(int64_t size, int64_t round, int64_t rou
 inline Status random_round(Transport &transport, int64_t number, std::atomic<int64_t> *wrong) {
   const int64_t size = transport.size();
   const int64_t rank = transport.rank();
-  const auto sizes = piece_sizes(size, number, transport.round_nbytes());
+  const auto sizes = piece_sizes(size, number, transport.capabilities().round_nbytes);
   std::vector<std::vector<std::byte>> pieces(static_cast<size_t>(size));
   std::vector<Offer> offers(static_cast<size_t>(size));
   std::vector<Arrival> arrivals(static_cast<size_t>(size));

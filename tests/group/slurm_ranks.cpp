@@ -60,7 +60,7 @@ Status run(const std::string &way) {
     ZERO_TRY(add_up(*group, &sum));
   }
   std::printf("rank %lld of %lld on %lld hosts over %s: sum %lld\n", lld(group->rank()), lld(group->size()), lld(group->place().host_count),
-              group->transport().name(), lld(sum));
+              group->transport().capabilities().name.c_str(), lld(sum));
   return {};
 }
 

@@ -35,7 +35,7 @@ class TcpGarbage : public testing::Test {
     EXPECT_TRUE(contains(status, "rank 1 (process 1001 on node1) sent what no rank would send")) << status.text();
   }
   void expect_ignored() {
-    for (int look = 0; look < 5; ++look) EXPECT_TRUE(transport_->health().ok());
+    for (int look = 0; look < 5; ++look) EXPECT_TRUE(transport_->peers().health().ok());
   }
 
   TcpWorld world_{own_hosts(2)};
@@ -81,7 +81,7 @@ TEST_F(TcpGarbage, PoisonWithoutATextIsAnError) {
 TEST_F(TcpGarbage, FramesLongerThanFramesCanBeEndTheConnection) {
   const uint32_t length = 0xffffffff;
   EXPECT_EQ(::send(link().socket(), &length, sizeof length, 0), 4);
-  EXPECT_EQ(test::await(*transport_, [&](bool *) { return transport_->watch(); }).code(), ZERO_E_PEER_LOST);
+  EXPECT_EQ(test::await(*transport_, [&](bool *) { return transport_->peers().watch(); }).code(), ZERO_E_PEER_LOST);
 }
 
 TEST_F(TcpGarbage, TooManyRoundsAndMessagesEndTheConnection) {
@@ -111,7 +111,7 @@ TEST_F(TcpGarbage, ForeignGroupsAreKeptUntilTheyAreTooMuch) {
   expect_ignored();
   for (int index = 0; index < 2000; ++index) {
     send(TcpKind::round, 77, 10'000);
-    (void)transport_->health();
+    (void)transport_->peers().health();
   }
   expect_given_up();
 }
@@ -134,7 +134,7 @@ TEST_F(TcpGarbage, FramesForAGroupThatIsMadeLaterAreLookedAtThen) {
   send(TcpKind::round, head.group, 3);
   expect_ignored();
   ASSERT_TRUE(run_task(transport_->derive({0, 1}, 0, 1000, &group)).ok());
-  EXPECT_EQ(group->health().code(), ZERO_E_TRANSPORT);
+  EXPECT_EQ(group->peers().health().code(), ZERO_E_TRANSPORT);
   expect_given_up();
 }
 
@@ -149,7 +149,7 @@ TEST_F(TcpGarbage, RandomBytesNeverCrash) {
       const TcpHead head = {static_cast<TcpKind>(random() % 11), 0, random() % 3 == 0 ? random() : TcpTransport::kFirstNumber};
       link().send({bytes_of(head), content});
     }
-    (void)transport_->health();
+    (void)transport_->peers().health();
     (void)barrier(*transport_, 1, 1);
     std::byte data[100];
     (void)test::recv(*transport_, 1, call(OperationKind::recv, 1, 100), data, 100, 1);

@@ -30,8 +30,8 @@ TEST(TcpFailures, PoisonFromAnotherThreadEndsWaitingOnEveryRank) {
     if (rank == 2) {
       other = std::thread([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        transport->poison(Status::error(ZERO_E_ABORTED, "rank 2 was told to stop"));
-        transport->poison(Status::error(ZERO_E_TRANSPORT, "a later cause"));
+        transport->peers().poison(Status::error(ZERO_E_ABORTED, "rank 2 was told to stop"));
+        transport->peers().poison(Status::error(ZERO_E_TRANSPORT, "a later cause"));
       });
     }
     // Rank 3 never arrives, so all others wait.
@@ -44,10 +44,10 @@ TEST(TcpFailures, PoisonFromAnotherThreadEndsWaitingOnEveryRank) {
 
 TEST(TcpFailures, TheFirstCauseStaysOnEveryRank) {
   run_tcp_ranks(own_hosts(4), [](int64_t rank, auto transport, TcpWorld &) {
-    transport->poison(Status::error(ZERO_E_PEER_FAILED, "cause of rank %d", static_cast<int>(rank)));
-    const Status first = transport->health();
+    transport->peers().poison(Status::error(ZERO_E_PEER_FAILED, "cause of rank %d", static_cast<int>(rank)));
+    const Status first = transport->peers().health();
     EXPECT_EQ(first.code(), ZERO_E_PEER_FAILED);
-    for (int i = 0; i < 100; ++i) EXPECT_STREQ(transport->health().text(), first.text());
+    for (int i = 0; i < 100; ++i) EXPECT_STREQ(transport->peers().health().text(), first.text());
   });
 }
 
@@ -55,9 +55,9 @@ TEST(TcpFailures, AWorldOfOneFailsToo) {
   run_tcp_ranks(own_hosts(1), [](int64_t, auto transport, TcpWorld &) {
     EXPECT_TRUE(barrier(*transport, 1).ok());
     EXPECT_TRUE(test::quiet(*transport).ok());
-    EXPECT_EQ(transport->progress_report(call(OperationKind::barrier, 2)), "");
-    transport->poison(Status::error(ZERO_E_ABORTED, "enough"));
-    EXPECT_EQ(transport->health().code(), ZERO_E_ABORTED);
+    EXPECT_EQ(transport->peers().progress_report(call(OperationKind::barrier, 2)), "");
+    transport->peers().poison(Status::error(ZERO_E_ABORTED, "enough"));
+    EXPECT_EQ(transport->peers().health().code(), ZERO_E_ABORTED);
     EXPECT_EQ(barrier(*transport, 2).code(), ZERO_E_ABORTED);
   });
 }
@@ -68,7 +68,7 @@ TEST(TcpFailures, ARankThatLeavesIsNamedToThoseWhoWaitAndToNobodyElse) {
     ASSERT_TRUE(barrier(*transport, 1).ok());
     if (rank == 1) return;
     for (int i = 0; i < 50; ++i) {
-      EXPECT_TRUE(transport->health().ok());
+      EXPECT_TRUE(transport->peers().health().ok());
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     seen.arrive_and_wait();
@@ -82,7 +82,7 @@ TEST(TcpFailures, ARankThatLeavesIsNamedToThoseWhoWaitAndToNobodyElse) {
 TEST(TcpFailures, WhoWatchesIsToldOfARankThatLeft) {
   run_tcp_ranks(own_hosts(2), [](int64_t rank, auto transport, TcpWorld &) {
     if (rank == 1) return;
-    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->watch(); }).code(), ZERO_E_PEER_LEFT);
+    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->peers().watch(); }).code(), ZERO_E_PEER_LEFT);
   });
 }
 
@@ -91,9 +91,9 @@ TEST(TcpFailures, WhoWatchesOneRankIsToldOfThatOne) {
   run_tcp_ranks(own_hosts(3), [&](int64_t rank, auto transport, TcpWorld &) {
     if (rank == 1) return;
     const Fingerprint doing = call(OperationKind::recv, 1);
-    EXPECT_TRUE(transport->watch_peer(2 - rank, doing).ok());
+    EXPECT_TRUE(transport->peers().watch_peer(2 - rank, doing).ok());
     seen.arrive_and_wait();
-    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->watch_peer(1, doing); }).code(), ZERO_E_PEER_LEFT);
+    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->peers().watch_peer(1, doing); }).code(), ZERO_E_PEER_LEFT);
   });
 }
 
@@ -102,7 +102,7 @@ TEST(TcpFailures, LastRoundOfARankThatLeavesStillArrives) {
     run_tcp_ranks(own_hosts(3), [](int64_t, auto transport, TcpWorld &) {
       EXPECT_TRUE(barrier(*transport, 1).ok());
       EXPECT_TRUE(test::quiet(*transport).ok());
-      EXPECT_TRUE(transport->health().ok());
+      EXPECT_TRUE(transport->peers().health().ok());
     });
   }
 }
@@ -114,14 +114,14 @@ TEST(TcpFailures, LastRoundOfARankWhoseConnectionsEndStillArrives) {
       const std::vector<Offer> offers(2);
       std::vector<Arrival> arrivals(2);
       const Fingerprint fingerprint = call(OperationKind::barrier, 1);
-      ASSERT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
+      ASSERT_TRUE(transport->rounds().start(&fingerprint, offers, arrivals).ok());
       if (rank == 1) world.cut(1);
       posted.arrive_and_wait();
       if (rank == 1) return;
-      EXPECT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
-      transport->consume();
-      EXPECT_TRUE(transport->health().ok()) << "who waits for nobody may not need that rank";
-      EXPECT_EQ(transport->watch().code(), ZERO_E_PEER_LOST);
+      EXPECT_TRUE(test::await(*transport, [&](bool *ready) { return transport->rounds().poll(ready); }).ok());
+      transport->rounds().consume();
+      EXPECT_TRUE(transport->peers().health().ok()) << "who waits for nobody may not need that rank";
+      EXPECT_EQ(transport->peers().watch().code(), ZERO_E_PEER_LOST);
     });
   }
 }
@@ -140,7 +140,7 @@ TEST(TcpFailures, ARankWhoseConnectionsEndIsLostToEveryone) {
 
 TEST(TcpFailures, ARankThatFailedAndLeftIsNotLost) {
   run_tcp_ranks(own_hosts(3), [](int64_t rank, auto transport, TcpWorld &) {
-    if (rank == 1) return transport->poison(Status::error(ZERO_E_ABORTED, "given up"));
+    if (rank == 1) return transport->peers().poison(Status::error(ZERO_E_ABORTED, "given up"));
     const Status status = barrier(*transport, 1);
     EXPECT_EQ(status.code(), ZERO_E_ABORTED) << status.text();
   });
@@ -153,11 +153,11 @@ TEST(TcpFailures, ARankThatDoesNotReadDoesNotHoldUpARelease) {
       const std::vector<std::byte> data(60'000);
       const std::vector<Offer> offers(2, {data.data(), 60'000});
       std::vector<Arrival> arrivals(2, {nullptr, 60'000});
-      EXPECT_TRUE(transport->start(nullptr, offers, arrivals).ok());
+      EXPECT_TRUE(transport->rounds().start(nullptr, offers, arrivals).ok());
       bool ready = true;
-      EXPECT_TRUE(transport->poll_quiet(&ready).ok());
+      EXPECT_TRUE(transport->rounds().poll_quiet(&ready).ok());
       EXPECT_FALSE(ready);
-      const std::string text = transport->progress_report(call(OperationKind::exchange, 1));
+      const std::string text = transport->peers().progress_report(call(OperationKind::exchange, 1));
       EXPECT_NE(text.find("rank 1 (process 1001 on node1) did not answer"), std::string::npos) << text;
       const int64_t begin = now_ns();
       transport.reset();
@@ -183,11 +183,11 @@ std::string progress_report_of_rank_0(const Fingerprint &fingerprint, const std:
     if (rank == 1) {
       // On a loaded machine the thread that must answer may not run for so long.
       for (int ask = 0; ask < 20 && (text.empty() || text.find("did not answer") != std::string::npos); ++ask) {
-        text = group->progress_report(fingerprint);
+        text = group->peers().progress_report(fingerprint);
       }
       asked = true;
     }
-    while (!asked) EXPECT_TRUE(world->health().ok());
+    while (!asked) EXPECT_TRUE(world->peers().health().ok());
     step.arrive_and_wait();
   });
   return text;
@@ -199,15 +199,15 @@ TEST(TcpFailures, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   const std::string name = "rank 0 (process 1000 on node0) ";
   EXPECT_EQ(progress_report_of_rank_0(message, [](auto &) {}), name + "is in no collective of this group");
   const Fingerprint doing = call(OperationKind::barrier, 4);
-  EXPECT_EQ(progress_report_of_rank_0(message, [&](auto &group) { group->publish(&doing); }), name + "is in #4 barrier");
+  EXPECT_EQ(progress_report_of_rank_0(message, [&](auto &group) { group->peers().publish(&doing); }), name + "is in #4 barrier");
   message.kind = OperationKind::send;
   EXPECT_EQ(progress_report_of_rank_0(message, [](auto &group) { group.reset(); }), name + "has left the group");
-  const auto poison = [](auto &group) { group->poison(Status::error(ZERO_E_ABORTED, "given up")); };
+  const auto poison = [](auto &group) { group->peers().poison(Status::error(ZERO_E_ABORTED, "given up")); };
   EXPECT_EQ(progress_report_of_rank_0(message, poison), name + "has met an error");
   message.kind = OperationKind::recv;
   Fingerprint other = message;
   other.root = 1;
-  EXPECT_EQ(progress_report_of_rank_0(message, [&](auto &group) { group->publish_message(other, false); }),
+  EXPECT_EQ(progress_report_of_rank_0(message, [&](auto &group) { group->peers().publish_message(other, false); }),
             name + "has #1 recv(bytes, count 8, from rank 1) under way");
 }
 
@@ -312,7 +312,7 @@ TEST(TcpFailuresOfGroups, BeneathHierarchiesAMessageThatNobodySendsNamesItsPeerT
     test::run_thread_ranks(3, [&](int64_t rank) {
       std::shared_ptr<Transport> transport;
       ASSERT_TRUE(connect_tcp_hosts(world, name, rank, hosts, &transport).ok());
-      EXPECT_STREQ(transport->name(), "local and tcp");
+      EXPECT_EQ(transport->capabilities().name, "local and tcp");
       EXPECT_EQ(transport->staging_nbytes() > 0, rank != 2);  // a rank alone on its host shares no memory, and nothing is on its way
       Group group(std::move(transport), test::test_reducer(), kDeadlineMs);
       if (rank != 0) {

@@ -27,7 +27,7 @@ std::shared_ptr<Transport> derive(Transport &transport) {
 bool look_without_memory(Transport &transport, int64_t allowed) {
   try {
     const test::FailingNew failing(allowed);
-    (void)transport.health();
+    (void)transport.peers().health();
     return false;
   } catch (const std::bad_alloc &) {
     return true;
@@ -45,7 +45,7 @@ TEST(TcpMemory, WhatComesWhileThereIsNoMemoryIsKeptForItsGroup) {
     const std::vector<Offer> offers(2, {data.data(), 9'000});
     std::vector<Arrival> arrivals(2, {nullptr, 9'000});
     const std::shared_ptr<Transport> theirs = derive(*one);
-    ASSERT_TRUE(theirs->start(&fingerprint, offers, arrivals).ok());
+    ASSERT_TRUE(theirs->rounds().start(&fingerprint, offers, arrivals).ok());
     failed += look_without_memory(*zero, allowed) ? 1 : 0;
     const std::shared_ptr<Transport> mine = derive(*zero);
     EXPECT_TRUE(test::round(*mine, &fingerprint, offers, arrivals, {}, 2'000).ok()) << allowed;
@@ -60,9 +60,9 @@ TEST(TcpMemory, AFailureThatComesWhileThereIsNoMemoryIsNotLost) {
     TcpWorld world(own_hosts(2));
     const auto zero = world.join(0);
     const auto one = world.join(1);
-    one->poison(Status::error(ZERO_E_ABORTED, "rank 1 has had enough of it"));
+    one->peers().poison(Status::error(ZERO_E_ABORTED, "rank 1 has had enough of it"));
     failed += look_without_memory(*zero, allowed) ? 1 : 0;
-    const Status status = zero->health();
+    const Status status = zero->peers().health();
     EXPECT_EQ(status.code(), ZERO_E_ABORTED) << allowed;
     // Where there was none for the text, it has none.
     EXPECT_TRUE(*status.text() == '\0' || contains(status, "had enough")) << status.text();
@@ -78,11 +78,11 @@ TEST(TcpMemory, WhatHasArrivedIsGivenBackWithoutMemory) {
   const Fingerprint fingerprint = call(OperationKind::barrier, 1);
   const std::vector<Offer> offers(2);
   std::vector<Arrival> arrivals(2);
-  ASSERT_TRUE(one->start(&fingerprint, offers, arrivals).ok());
-  ASSERT_TRUE(zero->start(&fingerprint, offers, arrivals).ok());
-  ASSERT_TRUE(test::await(*zero, [&](bool *ready) { return zero->poll(ready); }).ok());
+  ASSERT_TRUE(one->rounds().start(&fingerprint, offers, arrivals).ok());
+  ASSERT_TRUE(zero->rounds().start(&fingerprint, offers, arrivals).ok());
+  ASSERT_TRUE(test::await(*zero, [&](bool *ready) { return zero->rounds().poll(ready); }).ok());
   const test::FailingNew failing(0);
-  EXPECT_NO_THROW(zero->consume());
+  EXPECT_NO_THROW(zero->rounds().consume());
 }
 
 }  // namespace

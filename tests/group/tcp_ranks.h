@@ -94,7 +94,7 @@ void run_tcp_ranks(const Hosts &hosts, Body body, int buffer_nbytes = 0) {
 inline Status connect_tcp_hosts(TcpWorld &world, const std::string &name, int64_t rank, const Hosts &hosts,
                                 std::shared_ptr<Transport> *out) {
   *out = world.join(rank);
-  if ((*out)->place().host_count == (*out)->size()) return {};
+  if ((*out)->capabilities().place.host_count == (*out)->size()) return {};
   const int64_t host = hosts[static_cast<size_t>(rank)];
   const auto begin = hosts.begin();
   const LocalOptions options{kHostsDeadlineMs, 16384};

@@ -87,16 +87,16 @@ TEST(TcpTransport, TellsWhereItsRanksRun) {
   run_tcp_ranks({7, 3, 7, 5}, [](int64_t rank, auto transport, TcpWorld &) {
     EXPECT_EQ(transport->rank(), rank);
     EXPECT_EQ(transport->size(), 4);
-    EXPECT_STREQ(transport->name(), "tcp");
+    EXPECT_EQ(transport->capabilities().name, "tcp");
     EXPECT_EQ(transport->hosts(), (std::vector<int64_t>{0, 1, 0, 2}));
-    EXPECT_EQ(transport->place().local_rank, rank == 2 ? 1 : 0);
-    EXPECT_EQ(transport->place().local_size, rank % 2 == 0 ? 2 : 1);
-    EXPECT_EQ(transport->place().host_count, 3);
-    EXPECT_EQ(transport->host_block(), 1);
-    EXPECT_EQ(transport->round_nbytes(), 65536);
-    EXPECT_EQ(transport->longest_nbytes(), 4096);
-    EXPECT_EQ(transport->doorbell(), nullptr);
-    EXPECT_FALSE(transport->single_thread());
+    EXPECT_EQ(transport->capabilities().place.local_rank, rank == 2 ? 1 : 0);
+    EXPECT_EQ(transport->capabilities().place.local_size, rank % 2 == 0 ? 2 : 1);
+    EXPECT_EQ(transport->capabilities().place.host_count, 3);
+    EXPECT_EQ(transport->capabilities().host_block, 1);
+    EXPECT_EQ(transport->capabilities().round_nbytes, 65536);
+    EXPECT_EQ(transport->capabilities().longest_nbytes, 4096);
+    EXPECT_EQ(transport->peers().doorbell(), nullptr);
+    EXPECT_FALSE(transport->capabilities().single_thread);
     transport->leave_hosts_out();
     EXPECT_TRUE(barrier(*transport, 1).ok());
   });
@@ -108,13 +108,13 @@ TEST(TcpTransport, RanksOfOneHostAwaitNothingOfEachOtherAndHaveNoWay) {
       // Rank 0 never comes; what it would do is not this way's concern.
       std::vector<Offer> offers(3);
       std::vector<Arrival> arrivals(3);
-      EXPECT_TRUE(transport->start(nullptr, offers, arrivals).ok());
+      EXPECT_TRUE(transport->rounds().start(nullptr, offers, arrivals).ok());
       int value = 0;
-      const Status sent = transport->send_start(0, call(OperationKind::send, 1), {&value, 4});
+      const Status sent = transport->messages().send_start(0, call(OperationKind::send, 1), {&value, 4});
       EXPECT_EQ(sent.code(), ZERO_E_TRANSPORT) << sent.text();
-      EXPECT_EQ(transport->recv_start(0, call(OperationKind::recv, 1), &value, 4).code(), ZERO_E_TRANSPORT);
+      EXPECT_EQ(transport->messages().recv_start(0, call(OperationKind::recv, 1), &value, 4).code(), ZERO_E_TRANSPORT);
       offers[0] = {&value, 4};
-      EXPECT_EQ(transport->start(nullptr, offers, arrivals).code(), ZERO_E_TRANSPORT);
+      EXPECT_EQ(transport->rounds().start(nullptr, offers, arrivals).code(), ZERO_E_TRANSPORT);
     }
   });
 }
@@ -124,7 +124,7 @@ TEST(TcpTransport, OffersBeyondARoundsBytesAreRefused) {
     const std::vector<std::byte> piece(1 << 17);
     const std::vector<Offer> offers(2, {piece.data(), 1 << 17});
     std::vector<Arrival> arrivals(2, {nullptr, 1 << 17});
-    EXPECT_EQ(transport->start(nullptr, offers, arrivals).code(), ZERO_E_TRANSPORT);
+    EXPECT_EQ(transport->rounds().start(nullptr, offers, arrivals).code(), ZERO_E_TRANSPORT);
   });
 }
 
@@ -135,17 +135,17 @@ TEST(TcpTransport, ARoundHasArrivedOnlyWhenNobodyWaitsForBytesOfThisRank) {
     const std::vector<Offer> offers(2, {data.data(), rank == 0 ? 60'000 : 1});
     std::vector<Arrival> arrivals(2, {nullptr, rank == 0 ? 1 : 60'000});
     const Fingerprint fingerprint = call(OperationKind::exchange, 1);
-    EXPECT_TRUE(transport->start(&fingerprint, offers, arrivals).ok());
+    EXPECT_TRUE(transport->rounds().start(&fingerprint, offers, arrivals).ok());
     step.arrive_and_wait();
     // Rank 1's frame is there, but it does not read while rank 0 looks.
     for (int look = 0; rank == 0 && look < 20; ++look) {
       bool arrived = true;
-      EXPECT_TRUE(transport->poll(&arrived).ok());
+      EXPECT_TRUE(transport->rounds().poll(&arrived).ok());
       EXPECT_FALSE(arrived);
     }
     step.arrive_and_wait();
-    EXPECT_TRUE(test::await(*transport, [&](bool *ready) { return transport->poll(ready); }).ok());
-    transport->consume();
+    EXPECT_TRUE(test::await(*transport, [&](bool *ready) { return transport->rounds().poll(ready); }).ok());
+    transport->rounds().consume();
     step.arrive_and_wait();
   };
   run_tcp_ranks(own_hosts(2), body, 4096);
@@ -158,7 +158,7 @@ TEST(TcpTransport, DifferingCallsAreAnErrorOnEveryRankThatNamesBoth) {
     const Status status = exchange(*transport, &fingerprint, 0);
     EXPECT_EQ(status.code(), ZERO_E_MISMATCH) << status.text();
     EXPECT_TRUE(contains(status, "count 4") && contains(status, "count 5") && contains(status, "rank 2")) << status.text();
-    EXPECT_EQ(transport->health().code(), ZERO_E_MISMATCH);
+    EXPECT_EQ(transport->peers().health().code(), ZERO_E_MISMATCH);
     EXPECT_EQ(barrier(*transport, 3).code(), ZERO_E_MISMATCH);
   });
 }
@@ -181,7 +181,7 @@ TEST(TcpTransport, PiecesOfUnexpectedSizeAreAnError) {
     const Status status = test::round(*transport, &fingerprint, offers, std::vector<Arrival>(2, {nullptr, 8}));
     // Rank 1's pieces are as expected, so it may end before rank 0's finding reaches it.
     EXPECT_TRUE(status.code() == ZERO_E_TRANSPORT || (rank == 1 && status.ok())) << status.text();
-    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->health(); }).code(), ZERO_E_TRANSPORT);
+    EXPECT_EQ(test::await(*transport, [&](bool *) { return transport->peers().health(); }).code(), ZERO_E_TRANSPORT);
   });
 }
 
@@ -204,13 +204,13 @@ Status swap(Transport &transport, int64_t peer, uint64_t sequence, int64_t nbyte
   const auto seed = [](int64_t rank) { return static_cast<uint64_t>(100 + rank); };
   const auto bytes = random_bytes(nbytes, seed(transport.rank()));
   std::vector<uint8_t> received(bytes.size());
-  ZERO_TRY(transport.send_start(peer, message(OperationKind::send, sequence, nbytes, peer), {bytes.data(), nbytes}));
-  ZERO_TRY(transport.recv_start(peer, message(OperationKind::recv, sequence, nbytes, peer), received.data(), nbytes));
+  ZERO_TRY(transport.messages().send_start(peer, message(OperationKind::send, sequence, nbytes, peer), {bytes.data(), nbytes}));
+  ZERO_TRY(transport.messages().recv_start(peer, message(OperationKind::recv, sequence, nbytes, peer), received.data(), nbytes));
   bool sent = false;
   bool came = false;
   const auto poll = [&](bool *ready) -> Status {
-    if (!sent) ZERO_TRY(transport.send_poll(peer, &sent));
-    if (!came) ZERO_TRY(transport.recv_poll(peer, &came));
+    if (!sent) ZERO_TRY(transport.messages().send_poll(peer, &sent));
+    if (!came) ZERO_TRY(transport.messages().recv_poll(peer, &came));
     *ready = sent && came;
     return {};
   };
@@ -272,10 +272,10 @@ TEST(TcpMessage, AMessageStartedBeforeTheLastOneEndedIsRefused) {
   run_tcp_ranks(own_hosts(2), [](int64_t rank, auto transport, TcpWorld &) {
     if (rank == 1) return;
     std::byte data{};
-    EXPECT_TRUE(transport->recv_start(1, call(OperationKind::recv, 1, 1), &data, 1).ok());
-    EXPECT_EQ(transport->recv_start(1, call(OperationKind::recv, 2, 1), &data, 1).code(), ZERO_E_INTERNAL);
-    EXPECT_TRUE(transport->send_start(1, call(OperationKind::send, 1, 1), {&data, 1}).ok());
-    EXPECT_EQ(transport->send_start(1, call(OperationKind::send, 2, 1), {&data, 1}).code(), ZERO_E_INTERNAL);
+    EXPECT_TRUE(transport->messages().recv_start(1, call(OperationKind::recv, 1, 1), &data, 1).ok());
+    EXPECT_EQ(transport->messages().recv_start(1, call(OperationKind::recv, 2, 1), &data, 1).code(), ZERO_E_INTERNAL);
+    EXPECT_TRUE(transport->messages().send_start(1, call(OperationKind::send, 1, 1), {&data, 1}).ok());
+    EXPECT_EQ(transport->messages().send_start(1, call(OperationKind::send, 2, 1), {&data, 1}).code(), ZERO_E_INTERNAL);
   });
 }
 
@@ -352,19 +352,19 @@ TEST(TcpDerived, WhatComesBeforeAGroupIsMadeIsKeptForIt) {
       const std::vector<std::byte> data(9'000, std::byte{1});
       const Fingerprint fingerprint = call(OperationKind::all_gather, 1, 1);
       const std::vector<Offer> offers(2, {data.data(), 9'000});
-      EXPECT_TRUE(group->start(&fingerprint, offers, arrivals).ok());
+      EXPECT_TRUE(group->rounds().start(&fingerprint, offers, arrivals).ok());
       step.arrive_and_wait();
-      EXPECT_TRUE(test::await(*group, [&](bool *ready) { return group->poll(ready); }).ok());
-      group->consume();
+      EXPECT_TRUE(test::await(*group, [&](bool *ready) { return group->rounds().poll(ready); }).ok());
+      group->rounds().consume();
       EXPECT_TRUE(barrier(*group, 2).ok());
     } else {
       step.arrive_and_wait();
-      for (int index = 0; index < 20; ++index) EXPECT_TRUE(transport->health().ok());
+      for (int index = 0; index < 20; ++index) EXPECT_TRUE(transport->peers().health().ok());
       for (int index = 0; index < 50; ++index) {
         // The other has left each of these, in good order.
         const std::shared_ptr<Transport> left = derive(*transport, all_ranks(2));
-        EXPECT_TRUE(left->health().ok());
-        EXPECT_EQ(left->watch().code(), ZERO_E_PEER_LEFT);
+        EXPECT_TRUE(left->peers().health().ok());
+        EXPECT_EQ(left->peers().watch().code(), ZERO_E_PEER_LEFT);
       }
       const std::shared_ptr<Transport> group = derive(*transport, all_ranks(2));
       const Fingerprint fingerprint = call(OperationKind::all_gather, 1, 1);
@@ -378,7 +378,7 @@ TEST(TcpDerived, FailureOfOneGroupLeavesTheOthers) {
   std::barrier checked(2);
   run_tcp_ranks(own_hosts(2), [&](int64_t rank, auto transport, TcpWorld &) {
     const std::shared_ptr<Transport> group = derive(*transport, all_ranks(2));
-    if (rank == 0) group->poison(Status::error(ZERO_E_ABORTED, "enough"));
+    if (rank == 0) group->peers().poison(Status::error(ZERO_E_ABORTED, "enough"));
     EXPECT_EQ(barrier(*group, 1).code(), ZERO_E_ABORTED);
     EXPECT_TRUE(barrier(*transport, 1).ok());
     checked.arrive_and_wait();

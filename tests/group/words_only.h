@@ -1,5 +1,5 @@
 /// @file A transport that carries short pieces and messages only, as between hosts that agree over sockets: longer ones are errors.
-/// Forwards everything to another.
+/// The health of its peers is that of another, which carries them.
 #pragma once
 
 #include "group/group.h"
@@ -17,49 +17,19 @@ namespace zero::test {
 
 inline constexpr int64_t kLongestWord = 4096;
 
-class WordsOnly final : public Transport {
+class WordsOnly final : public Transport, private Rounds, private Messages {
  public:
-  explicit WordsOnly(std::shared_ptr<Transport> under) : under_(std::move(under)) {}
+  explicit WordsOnly(std::shared_ptr<Transport> under)
+      : Transport(under->rank(), under->size(),
+                  {.name = "words",
+                   .place = under->capabilities().place,
+                   .round_nbytes = under->capabilities().round_nbytes,
+                   .longest_nbytes = kLongestWord}),
+        under_(std::move(under)) {
+    set_interfaces(*this, *this, under_->peers());
+  }
 
-  int64_t rank() const override { return under_->rank(); }
-  int64_t size() const override { return under_->size(); }
-  Place place() const override { return under_->place(); }
-  const char *name() const override { return "words"; }
   int64_t staging_nbytes() const override { return under_->staging_nbytes(); }
-  void name_ranks(std::vector<int64_t> names) override { under_->name_ranks(std::move(names)); }
-  int64_t round_nbytes() const override { return under_->round_nbytes(); }
-  int64_t longest_nbytes() const override { return kLongestWord; }
-
-  Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override {
-    for (size_t peer = 0; peer < offers.size(); ++peer) {
-      if (static_cast<int64_t>(peer) != rank()) ZERO_TRY(check(offers[peer].nbytes));
-    }
-    return under_->start(fingerprint, offers, arrivals);
-  }
-  Status poll(bool *out_arrived) override { return under_->poll(out_arrived); }
-  void consume() override { under_->consume(); }
-  Status poll_quiet(bool *out_quiet) override { return under_->poll_quiet(out_quiet); }
-
-  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override {
-    ZERO_TRY(check(offer.nbytes));
-    return under_->send_start(peer, fingerprint, offer);
-  }
-  Status send_poll(int64_t peer, bool *out_done) override { return under_->send_poll(peer, out_done); }
-  Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override {
-    ZERO_TRY(check(nbytes));
-    return under_->recv_start(peer, fingerprint, data, nbytes);
-  }
-  Status recv_poll(int64_t peer, bool *out_done) override { return under_->recv_poll(peer, out_done); }
-
-  Status health() override { return under_->health(); }
-  Status watch() override { return under_->watch(); }
-  Status watch_peer(int64_t peer, const Fingerprint &doing) override { return under_->watch_peer(peer, doing); }
-  void poison(const Status &cause) override { under_->poison(cause); }
-  bool withdrawn() override { return under_->withdrawn(); }
-  void publish(const Fingerprint *fingerprint) override { under_->publish(fingerprint); }
-  std::string progress_report(const Fingerprint &mine) override { return under_->progress_report(mine); }
-  Doorbell *doorbell() override { return under_->doorbell(); }
-
   Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override {
     return under_->share(std::move(mine), out, deadline_ms);
   }
@@ -74,6 +44,27 @@ class WordsOnly final : public Transport {
   }
 
  private:
+  Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override {
+    for (size_t peer = 0; peer < offers.size(); ++peer) {
+      if (static_cast<int64_t>(peer) != rank()) ZERO_TRY(check(offers[peer].nbytes));
+    }
+    return under_->rounds().start(fingerprint, offers, arrivals);
+  }
+  Status poll(bool *out_arrived) override { return under_->rounds().poll(out_arrived); }
+  void consume() override { under_->rounds().consume(); }
+  Status poll_quiet(bool *out_quiet) override { return under_->rounds().poll_quiet(out_quiet); }
+
+  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override {
+    ZERO_TRY(check(offer.nbytes));
+    return under_->messages().send_start(peer, fingerprint, offer);
+  }
+  Status send_poll(int64_t peer, bool *out_done) override { return under_->messages().send_poll(peer, out_done); }
+  Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override {
+    ZERO_TRY(check(nbytes));
+    return under_->messages().recv_start(peer, fingerprint, data, nbytes);
+  }
+  Status recv_poll(int64_t peer, bool *out_done) override { return under_->messages().recv_poll(peer, out_done); }
+
   static Status check(int64_t nbytes) {
     ZERO_CHECK(nbytes <= kLongestWord, ZERO_E_INTERNAL, "%lld bytes were to go the way of words", static_cast<long long>(nbytes));
     return {};

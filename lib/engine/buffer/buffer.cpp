@@ -69,10 +69,10 @@ Task Buffer::create(std::shared_ptr<Group> group, Config config, DType dtype, in
 }
 
 Status Buffer::allocate() {
-  const MemorySource source{&hook_, &accounting_, group_->transport().within_process()};
+  const MemorySource source{&hook_, &accounting_, group_->transport().capabilities().within_process};
   const int64_t nbytes = own().count() * dtype_nbytes(dtype_);
   if (group_->size() == 1) return Arena::create_private(source, ZERO_MEMORY_BUFFER, nbytes, &shard_);
-  if (const int64_t to_meet = group_->transport().descriptors_to_meet(); to_meet > 0) {
+  if (const int64_t to_meet = group_->transport().capabilities().descriptors_to_meet; to_meet > 0) {
     const std::string what = "rank " + std::to_string(group_->rank()) + " has too few file descriptors to share a buffer among " +
                              std::to_string(group_->size()) + " ranks, not all of which are threads of its process";
     ZERO_TRY(check_descriptors(to_meet + 1, what.c_str()));

@@ -205,7 +205,7 @@ void Checkpoint::let_optimizers_go_on(SaveJob &job) {
   job.busy->release();
   job.result.stall_ns = now_ns() - job.began_ns;
   run_->lane = group.place().local_rank;
-  if (!group.transport().single_thread()) (void)run_->watch.on(run_->queue, run_->lane);
+  if (!group.transport().capabilities().single_thread) (void)run_->watch.on(run_->queue, run_->lane);
 }
 
 Task Checkpoint::write_and_commit(std::shared_ptr<SaveJob> job) {

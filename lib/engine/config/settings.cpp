@@ -199,7 +199,9 @@ Status read_settings(const Config &config, const RankPlace &place, Settings *out
   return {};
 }
 
-bool Settings::overlaps_in(const Group &group) const { return overlap && group.size() > 1 && !group.transport().single_thread(); }
+bool Settings::overlaps_in(const Group &group) const {
+  return overlap && group.size() > 1 && !group.transport().capabilities().single_thread;
+}
 
 std::string Settings::text() const {
   std::string text;

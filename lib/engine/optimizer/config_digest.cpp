@@ -45,8 +45,8 @@ Task name_difference(Group &group, const char *what, const std::string &mine, co
   };
   size_t other = 1;
   while (words[other * 2] == words[0]) ++other;
-  const Transport &transport = group.transport();
-  co_return first_difference(what, text_of(0), text_of(other), transport.name_of(0), transport.name_of(static_cast<int64_t>(other)));
+  const PeerHealth &peers = group.transport().peers();
+  co_return first_difference(what, text_of(0), text_of(other), peers.name_of(0), peers.name_of(static_cast<int64_t>(other)));
 }
 
 std::string text_of_sets(std::span<const HyperSet> sets) {

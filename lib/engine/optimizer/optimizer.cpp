@@ -26,10 +26,10 @@ Status Optimizer::create(std::shared_ptr<Group> group, const Config &given, std:
   ZERO_TRY(loss_scale.read(config, settings.skips_nonfinite));
   std::unique_ptr<Device> device;
   if (settings.device >= 0) ZERO_TRY(Device::open(config.str(ZERO_KEY_CUDA_MODULE), settings.device, &device));
-  ZERO_CHECK(!settings.on_device || group->transport().copies_offers(), ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(!settings.on_device || group->transport().capabilities().copies_offers, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_TIER is ZERO_TIER_DEVICE, but transport %s sends memory of the host only; set ZERO_KEY_NCCL for the group, or "
              "make it with zero_group_create_local",
-             group->transport().name());
+             group->transport().capabilities().name.c_str());
   const int64_t threads = host_threads(config, place);
   std::unique_ptr<MemoryDomain> memory;
   if (settings.on_device) {

@@ -26,7 +26,7 @@ OptimizerParts::OptimizerParts(OptimizerOrigin origin)
 
 bool OptimizerParts::shares_states() const {
   return !alone() && settings.stage == 0 && settings.algorithm != nullptr && !settings.on_device &&
-         groups.gather()->transport().shares_memory();
+         groups.gather()->transport().capabilities().shares_memory;
 }
 
 Task OptimizerParts::in_order(Task body, void *stream) const {

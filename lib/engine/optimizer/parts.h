@@ -78,7 +78,7 @@ struct OptimizerParts {
   Sharding sharding() const { return {settings.stage, alone(), one_copy() && rank() > 0, shares_states()}; }
   /// @}
 
-  MemorySource host_source() { return {&settings.memory.hook, &memory->accounting, group->transport().within_process()}; }
+  MemorySource host_source() { return {&settings.memory.hook, &memory->accounting, group->transport().capabilities().within_process}; }
   /// Of parameters, gradients and states.
   MemorySource memory_source() { return memory->source(host_source()); }
 

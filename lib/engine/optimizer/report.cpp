@@ -97,7 +97,8 @@ Traffic OptimizerReport::traffic(OperationKind kind) const {
 std::string OptimizerReport::describe() const {
   std::string text;
   add_line(text, "optimizer: algorithm %s, stage %lld, rank %lld of %lld over %s", parts_.settings.algorithm_name(),
-           lld(parts_.settings.stage), lld(parts_.group->rank()), lld(parts_.group->size()), parts_.group->transport().name());
+           lld(parts_.settings.stage), lld(parts_.group->rank()), lld(parts_.group->size()),
+           parts_.group->transport().capabilities().name.c_str());
   add_line(text, "kernels: target %s, %s (ZERO_KEY_THREADS, ZERO_THREADS, or the cores that it may use / ranks that may use them)",
            kernels::active().target, count_text(parts_.memory->threads, "thread").c_str());
   if (parts_.settings.on_device) {
@@ -147,7 +148,7 @@ void OptimizerReport::describe_plan(std::string &text) const {
   const char *overlap = "off: ZERO_KEY_OVERLAP is 0; reductions advance inside calls";
   if (parts_.alone()) {
     overlap = "none: a world of one has nothing to reduce";
-  } else if (parts_.settings.overlap && parts_.groups.reduce()->transport().single_thread()) {
+  } else if (parts_.settings.overlap && parts_.groups.reduce()->transport().capabilities().single_thread) {
     overlap = "off: the transport may be used from one thread only (for MPI: MPI_THREAD_MULTIPLE was not granted)";
   } else if (parts_.settings.overlap) {
     overlap = parts_.gradients.overlapping() ? "on: the progress thread reduces while the caller works"

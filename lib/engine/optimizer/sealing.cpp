@@ -102,7 +102,7 @@ Task Sealing::agree_on_plan() {
 /// Before anything is made: groups meet, and memory is shared, one after another; what is shared keeps a descriptor each.
 Status Sealing::check_room_to_meet() const {
   constexpr int64_t kMostShared = 3;  // gradients, parameters, states
-  const int64_t to_meet = parts_.group->size() == 1 ? 0 : parts_.group->transport().descriptors_to_meet();
+  const int64_t to_meet = parts_.group->size() == 1 ? 0 : parts_.group->transport().capabilities().descriptors_to_meet;
   if (to_meet == 0) return {};
   const std::string what = "rank " + std::to_string(parts_.group->rank()) + " has too few file descriptors to seal an optimizer of " +
                            std::to_string(parts_.group->size()) + " ranks, not all of which are threads of its process";
@@ -184,7 +184,7 @@ Status Sealing::open_memory() {
     ZERO_TRY(parts_.memory->device->allocate());
     parts_.memory->accounting.add(ZERO_MEMORY_STAGING, Device::staging_nbytes());
   }
-  const int64_t round_nbytes = parts_.alone() ? 0 : parts_.groups.reduce()->transport().round_nbytes();
+  const int64_t round_nbytes = parts_.alone() ? 0 : parts_.groups.reduce()->transport().capabilities().round_nbytes;
   return parts_.memory->open(parts_.memory_source(), Arena::view_nbytes(round_nbytes) + parts_.group->size() * kViewAlignment);
 }
 
@@ -229,7 +229,7 @@ Task Sealing::reach_devices(bool *out) {
   std::vector<int64_t> devices(static_cast<size_t>(parts_.group->size()));
   std::vector<int64_t> reached(devices.size());
   ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, parts_.memory->device->index(), devices));
-  const bool here = parts_.group->transport().within_process() && std::all_of(devices.begin(), devices.end(), [this](int64_t device) {
+  const bool here = parts_.group->transport().capabilities().within_process && std::all_of(devices.begin(), devices.end(), [this](int64_t device) {
                       return parts_.memory->device->reach(device).ok();
                     });
   ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, here ? 1 : 0, reached));
@@ -243,7 +243,7 @@ Status Sealing::prepare() {
     if (parts_.one_copy()) {
       ZERO_CHECK(parts_.peers.params.reach_all(), ZERO_E_UNSUPPORTED,
                  "ZERO_KEY_ONE_COPY is 1, but rank %lld cannot reach the memory of all ranks over transport %s; ranks must run on one host",
-                 lld(parts_.group->rank()), parts_.group->transport().name());
+                 lld(parts_.group->rank()), parts_.group->transport().capabilities().name.c_str());
       if (parts_.rank() > 0) parts_.state.slots.adopt_params(parts_.state.plan, parts_.peers.params.base(0));
     }
     ZERO_TRY(parts_.updates.build(parts_.state.layout.formats(), parts_.updates_all(), parts_.memory_source()));

@@ -52,8 +52,8 @@ Task agree_on(Group &group, Status mine, const char *what) {
   ZERO_CO_AWAIT(all_gather_word(group, SealRound::agreement, mine.code(), codes));
   if (!mine.ok()) co_return mine;
   const auto failed = std::find_if(codes.begin(), codes.end(), [](int64_t other) { return other != ZERO_OK; });
-  ZERO_CO_CHECK(failed == codes.end(), ZERO_E_PEER_FAILED, "rank %lld failed in %s: %s", group.transport().name_of(failed - codes.begin()),
-                what, status_name(static_cast<int32_t>(*failed)));
+  ZERO_CO_CHECK(failed == codes.end(), ZERO_E_PEER_FAILED, "rank %lld failed in %s: %s",
+                group.transport().peers().name_of(failed - codes.begin()), what, status_name(static_cast<int32_t>(*failed)));
   co_return Status();
 }
 

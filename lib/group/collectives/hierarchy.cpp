@@ -13,7 +13,10 @@ namespace {
 class Blocks {
  public:
   explicit Blocks(const Group &group)
-      : size_(group.transport().host_block()), count_(group.size() / size_), own_(group.rank() / size_), place_(group.rank() % size_) {}
+      : size_(group.transport().capabilities().host_block),
+        count_(group.size() / size_),
+        own_(group.rank() / size_),
+        place_(group.rank() % size_) {}
 
   int64_t size() const { return size_; }
   int64_t count() const { return count_; }
@@ -230,7 +233,7 @@ Task run_turns(Group &group, Kind &turns) {
 
 bool pays_by_hosts(const Group &group, const Cuts &cuts, DType dtype) {
   constexpr int64_t kAtOnceNbytes = 1024;  // less arrives sooner when all ranks exchange it in one round
-  return group.transport().host_block() > 1 && longest(cuts) * dtype_nbytes(dtype) > kAtOnceNbytes;
+  return group.transport().capabilities().host_block > 1 && longest(cuts) * dtype_nbytes(dtype) > kAtOnceNbytes;
 }
 
 Task reduce_scatter_by_hosts(Group &group, ReduceScatter call) {

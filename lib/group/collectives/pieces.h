@@ -24,7 +24,7 @@ inline Range chunk_of(Range whole, int64_t begin, int64_t step) {
 
 /// Elements per round when a rank offers `distinct` different pieces: as many as the transport stages, cut on lines where possible.
 inline int64_t chunk_elements(Group &group, int64_t element_nbytes, int64_t distinct) {
-  const int64_t most = group.transport().round_nbytes() / std::max<int64_t>(distinct, 1) / element_nbytes;
+  const int64_t most = group.transport().capabilities().round_nbytes / std::max<int64_t>(distinct, 1) / element_nbytes;
   return most >= kLine ? most / kLine * kLine : std::max<int64_t>(most, 1);
 }
 

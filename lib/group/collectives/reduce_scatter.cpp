@@ -71,7 +71,7 @@ constexpr int64_t kAtOnceNbytes = 1024;      ///< of a contribution
 constexpr int64_t kAtOnceSentNbytes = 4096;  ///< by one rank
 
 bool fits_at_once(Group &group, int64_t nbytes) {
-  const int64_t most = std::min(kAtOnceNbytes, group.transport().round_nbytes());
+  const int64_t most = std::min(kAtOnceNbytes, group.transport().capabilities().round_nbytes);
   return nbytes <= most && (group.size() - 1) * nbytes <= kAtOnceSentNbytes;
 }
 

@@ -53,7 +53,7 @@ Task split_rounds(Group &group, ColorAndKey mine, std::shared_ptr<Group> *out, s
   if (transport == nullptr) co_return Status();
   if (reducer == nullptr) reducer = group.reducer();
   // Where data has no way but through devices, what lies on the host takes it as well.
-  const bool words_alone = transport->longest_nbytes() < INT64_MAX;
+  const bool words_alone = transport->capabilities().longest_nbytes < INT64_MAX;
   if (words_alone && !reducer->on_device() && group.reducer()->on_device()) reducer = group.reducer();
   if (reducer->on_device()) ZERO_CO_AWAIT(reach_devices(group, *transport, reducer));
   *out = std::make_shared<Group>(std::move(transport), std::move(reducer), group.deadline_ms());

@@ -32,7 +32,7 @@ void pass_time(GroupOptions *options, const Deadline &deadline) {
 Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &options, std::shared_ptr<const Reducer> reducer) {
   const zero_nccl_table *nccl = nullptr;
   if (Status loaded = load_nccl_module(options.nccl_module, &nccl); !loaded.ok()) {
-    (*transport)->poison(told_to_peers(loaded, (*transport)->rank()));
+    (*transport)->peers().poison(told_to_peers(loaded, (*transport)->rank()));
     co_return loaded;
   }
   auto over_nccl = std::make_shared<NcclTransport>(*transport, *nccl);
@@ -43,7 +43,7 @@ Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &op
 
 Task finish_group(std::shared_ptr<Transport> transport, const GroupOptions &options, const ReducerFactory &reducer,
                   std::shared_ptr<Group> *out) {
-  std::shared_ptr<const Reducer> made = reducer(transport->place());
+  std::shared_ptr<const Reducer> made = reducer(transport->capabilities().place);
   if (options.nccl) ZERO_CO_AWAIT(reach_devices(&transport, options, made));
   *out = std::make_shared<Group>(std::move(transport), std::move(made), options.deadline_ms);
   co_return Status();
@@ -75,7 +75,7 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
 }
 
 /// What a local transport failed in is the far one's failure too. Without memory its peers may receive nothing of it.
-void pass_failure(Transport &local, Transport &far) noexcept {
+void pass_failure(PeerHealth &local, PeerHealth &far) noexcept {
   try {
     if (const Status failure = local.health(); !failure.ok()) far.poison(failure);
   } catch (const std::bad_alloc &) {
@@ -90,7 +90,7 @@ Task share_hosts(Group &over_hosts, std::string name, GroupOptions options, std:
                  std::shared_ptr<Transport> *out) {
   const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
   *out = far;
-  const Place place = far->place();
+  const Place &place = far->capabilities().place;
   if (place.host_count == far->size()) co_return Status();
   std::vector<int64_t> hosts = far->hosts();
   name += "." + std::to_string(hosts[static_cast<size_t>(far->rank())]);
@@ -112,7 +112,7 @@ Task share_hosts(Group &over_hosts, std::string name, GroupOptions options, std:
     co_return Status();
   }
   const auto end = [local, far](Transport *) mutable {
-    pass_failure(*local, *far);
+    pass_failure(local->peers(), far->peers());
     local.reset();
   };
   *out = std::shared_ptr<Transport>(local.get(), end);
@@ -121,7 +121,7 @@ Task share_hosts(Group &over_hosts, std::string name, GroupOptions options, std:
 
 /// A group over a transport between hosts, for as long as a group is made.
 std::shared_ptr<Group> meeting_group(std::shared_ptr<Transport> transport, const GroupOptions &options, const ReducerFactory &reducer) {
-  std::shared_ptr<const Reducer> made = reducer(transport->place());
+  std::shared_ptr<const Reducer> made = reducer(transport->capabilities().place);
   return std::make_shared<Group>(std::move(transport), std::move(made), options.rendezvous_ms);
 }
 

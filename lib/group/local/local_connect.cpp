@@ -8,14 +8,11 @@
 #include "core/clock.h"
 #include "core/hash.h"
 #include "core/owned_fd.h"
-#include "core/system_random.h"
-#include "core/thread_pool.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 namespace zero {
@@ -81,7 +78,7 @@ Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out)
 }
 
 /// A peer that gives up because the group has failed has told its failure before: that is the cause.
-Status or_failure_of(Transport *group, Status status) {
+Status or_failure_of(LocalPeers *group, Status status) {
   if (!status.ok() && group != nullptr) ZERO_TRY(group->health());
   return status;
 }
@@ -98,10 +95,10 @@ uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
 /// Ready when every rank has attached a derived object, counted from 1 (the segments themselves).
 class AllJoined final : public Waitable {
  public:
-  /// `watcher` is the transport whose health tells of peers that are lost meanwhile, `ranks` are theirs there; nullptr: a group that is new
+  /// `watcher` is the group whose health tells of peers that are lost meanwhile, `ranks` are theirs there; nullptr: a group that is new
   /// has only itself, and nothing to poison.
-  AllJoined(LocalTransport &transport, uint64_t wanted, Deadline deadline, LocalTransport *watcher, const std::vector<int64_t> &ranks)
-      : transport_(transport),
+  AllJoined(LocalPeers &peers, uint64_t wanted, Deadline deadline, LocalPeers *watcher, const std::vector<int64_t> &ranks)
+      : peers_(peers),
         wanted_(wanted),
         deadline_ms_(std::max(deadline.left_ms(), kLeastMs)),
         deadline_(Deadline::after_ms(deadline_ms_)),
@@ -109,14 +106,14 @@ class AllJoined final : public Waitable {
         ranks_(ranks) {}
 
   Status poll(bool *out_ready) override {
-    for (; peer_ < transport_.size_; ++peer_) {
-      const auto &joined = transport_.segment(peer_).header().joined;
+    for (; peer_ < peers_.size(); ++peer_) {
+      const auto &joined = peers_.segment(peer_).header().joined;
       if (joined.load(std::memory_order_acquire) >= wanted_) continue;
       ZERO_TRY(watcher_ != nullptr ? check_watched(joined) : Status());
       ZERO_TRY(check_newcomer(joined));
       ZERO_CHECK(!deadline_.passed(), watcher_ != nullptr ? ZERO_E_TIMEOUT : ZERO_E_RENDEZVOUS,
-                 "rank %lld (process %lld) met the others but did not attach within %lld ms", transport_.name_of(peer_),
-                 lld(transport_.processes_.process(peer_)), lld(deadline_ms_));
+                 "rank %lld (process %lld) met the others but did not attach within %lld ms", peers_.name_of(peer_),
+                 lld(peers_.processes().process(peer_)), lld(deadline_ms_));
       return {};
     }
     *out_ready = true;
@@ -133,28 +130,28 @@ class AllJoined final : public Waitable {
     // What the others failed in after they attached does not undo that.
     if (joined.load(std::memory_order_acquire) >= wanted_) return {};
     ZERO_TRY(standing);
-    watcher_->processes_.look();
+    watcher_->processes().look();
     return watcher_->check_peer(ranks_[static_cast<size_t>(peer_)], joined, wanted_, nullptr);
   }
 
   Status check_newcomer(const std::atomic<uint64_t> &joined) {
-    transport_.processes_.look();
-    const bool left = transport_.segment(peer_).header().left.load(std::memory_order_acquire) != 0;
-    const bool ended = watcher_ == nullptr && transport_.processes_.ended(peer_);
-    const PoisonRecord &poison = transport_.segment(peer_).header().poison;
+    peers_.processes().look();
+    const bool left = peers_.has_left(peer_);
+    const bool ended = watcher_ == nullptr && peers_.processes().ended(peer_);
+    const PoisonRecord &poison = peers_.segment(peer_).header().poison;
     const bool gave_up = poison.begun();
     if ((!left && !ended && !gave_up) || joined.load(std::memory_order_acquire) >= wanted_) return {};
     if (gave_up) return or_failure_of(watcher_, poison.read());
     return or_failure_of(watcher_,
-                         Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", transport_.name_of(peer_),
-                                       lld(transport_.processes_.process(peer_)), left ? "gave up" : "ended"));
+                         Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) %s while the group was made", peers_.name_of(peer_),
+                                       lld(peers_.processes().process(peer_)), left ? "gave up" : "ended"));
   }
 
-  LocalTransport &transport_;
+  LocalPeers &peers_;
   uint64_t wanted_;
   int64_t deadline_ms_;
   Deadline deadline_;
-  LocalTransport *watcher_;
+  LocalPeers *watcher_;
   const std::vector<int64_t> &ranks_;
   int64_t peer_ = 0;
 };
@@ -168,206 +165,113 @@ Task connect_local(std::string name, int64_t rank, int64_t size, LocalOptions op
   co_return Status();
 }
 
-/// Ranks whose group's ranks are all threads of this process have no need of a memory file.
-Status LocalTransport::make_segment(const LocalTransport *parent, std::span<const int64_t> members) {
-  const bool here = size_ == 1 || (parent != nullptr && parent->within_process());
-  const auto create = here ? Mapping::create_sparse_for_threads : Mapping::create_shared;
-  std::shared_ptr<Mapping> mapping;
-  ZERO_TRY(create(Segment::nbytes(size_, round_nbytes_), &mapping));
-  (*segments_)[static_cast<size_t>(rank_)] = Segment(std::move(mapping), size_, round_nbytes_);
-  own().header().cores_key.store(usable_cores_key(), std::memory_order_relaxed);
-  ZERO_TRY(random_u64(&identity_));
-  if (parent == nullptr) return {};
-  root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : parent->segments_;
-  for (const int64_t member : members) {
-    root_ranks_.push_back(parent->root_ranks_.empty() ? member : parent->root_ranks_[static_cast<size_t>(member)]);
-  }
-  processes_.open_among(parent->processes_, members);
-  return {};
-}
-
-Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalTransport *parent, std::vector<int64_t> members) {
-  const bool first = parent == nullptr && size_ > 1;
-  MeetingTerms terms{.name = std::move(name), .rank = rank_, .size = size_, .deadline_ms = deadline_ms, .lend = find_own};
+Task LocalTransport::connect(std::string name, int64_t deadline_ms, LocalPeers *parent, std::vector<int64_t> members) {
+  const bool first = parent == nullptr && size() > 1;
+  MeetingTerms terms{.name = std::move(name), .rank = rank(), .size = size(), .deadline_ms = deadline_ms, .lend = find_own};
   // Given back for the meeting: a rank that lacks descriptors needs one to tell the others so.
   OwnedFd spare;
   if (first) spare = open_fd([] { return ::eventfd(0, EFD_CLOEXEC); });
-  const Status prepared = make_segment(parent, members);
+  const Status prepared = peers_.make_segment(parent, members);
   spare.reset(-1);
   if (!prepared.ok() && first) {
-    (*segments_)[static_cast<size_t>(rank_)] = {};
+    peers_.attach(rank(), nullptr);
     Task calling = call_off(std::move(terms), cannot_come(prepared));
     ZERO_CO_AWAIT(calling);
   }
   ZERO_CO_TRY(prepared);
-  if (size_ > 1) co_return co_await meet(std::move(terms), parent, members);
-  co_return parent != nullptr ? Status() : processes_.open({::getpid()});
+  if (size() > 1) {
+    Task meeting = meet(std::move(terms), parent, members);
+    ZERO_CO_AWAIT(meeting);
+  } else if (parent == nullptr) {
+    ZERO_CO_TRY(peers_.processes().open({::getpid()}));
+  }
+  set_facts();
+  co_return Status();
 }
 
 /// By a name, of ranks that may be other processes.
-Task LocalTransport::meet(MeetingTerms terms, LocalTransport *parent, const std::vector<int64_t> &members) {
+Task LocalTransport::meet(MeetingTerms terms, LocalPeers *parent, const std::vector<int64_t> &members) {
   const Deadline deadline = terms.deadline;
-  terms.agree = layout_hash(size_, round_nbytes_);
+  terms.agree = layout_hash(size(), peers_.round_nbytes());
   if (parent != nullptr) {
     terms.watch = [parent, &members] { return parent->watch_members(members); };
-    for (const int64_t member : members) names_.push_back(parent->name_of(member));
-    terms.names = names_;
+    for (const int64_t member : members) terms.names.push_back(parent->name_of(member));
+    peers_.name_ranks(terms.names);
   }
   std::vector<Joiner> joiners;
-  Task meeting = rendezvous(std::move(terms), make_joiner(own().mapping().get(), identity_), &joiners);
+  Task meeting = rendezvous(std::move(terms), make_joiner(peers_.own().mapping().get(), peers_.identity()), &joiners);
   Status met = co_await meeting;
-  if (met.ok()) met = or_failure_of(parent, attach_segments(std::move(joiners)));
+  if (met.ok()) met = or_failure_of(parent, attach_segments(std::move(joiners), parent != nullptr));
   // For those who have met and attach this rank's segment.
-  if (!met.ok()) own().header().poison.write(cannot_come(met));
+  if (!met.ok()) peers_.own().header().poison.write(cannot_come(met));
   ZERO_CO_TRY(met);
-  own().header().joined.store(1, std::memory_order_release);
-  AllJoined all_joined(*this, 1, deadline, parent, members);
+  peers_.own().header().joined.store(1, std::memory_order_release);
+  AllJoined all_joined(peers_, 1, deadline, parent, members);
   ZERO_CO_AWAIT(all_joined);
-  own().mapping()->close_fd();
+  peers_.own().mapping()->close_fd();
   // What texts named were ranks of the parent.
-  names_.clear();
+  peers_.name_ranks({});
   co_return Status();
 }
 
 /// What the others are told of a rank that cannot take part in a group that is being made.
 Status LocalTransport::cannot_come(const Status &cause) const {
-  return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) cannot take part: %s", name_of(rank_), lld(::getpid()), cause.text());
+  return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) cannot take part: %s", peers_.name_of(rank()), lld(::getpid()),
+                       cause.text());
 }
 
-Status LocalTransport::attach_segments(std::vector<Joiner> joiners) {
+Status LocalTransport::attach_segments(std::vector<Joiner> joiners, bool descends) {
   MappingBlob first;
   ZERO_TRY(read_blob(joiners[0], 0, &first));
-  identity_ = first.identity;
+  peers_.set_identity(first.identity);
   std::vector<int64_t> processes;
   for (const Joiner &joiner : joiners) processes.push_back(joiner.process);
-  for (int64_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
+  for (int64_t peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
     std::shared_ptr<Mapping> mapping;
-    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), name_of(peer), &mapping));
-    const bool fits = mapping != nullptr && mapping->nbytes() >= Segment::nbytes(size_, round_nbytes_);
-    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", name_of(peer),
+    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peers_.name_of(peer), &mapping));
+    const bool fits = mapping != nullptr && mapping->nbytes() >= Segment::nbytes(size(), peers_.round_nbytes());
+    ZERO_CHECK(fits, ZERO_E_RENDEZVOUS, "rank %lld (process %lld) brought no segment of the expected size", peers_.name_of(peer),
                lld(processes[static_cast<size_t>(peer)]));
-    (*segments_)[static_cast<size_t>(peer)] = Segment(std::move(mapping), size_, round_nbytes_);
+    peers_.attach(peer, std::move(mapping));
   }
-  return root_segments_ != nullptr ? Status() : processes_.open(std::move(processes));
-}
-
-Place LocalTransport::place() const {
-  const auto cores_of = [this](int64_t rank) { return segment(rank).header().cores_key.load(std::memory_order_relaxed); };
-  int64_t sharers = 0;
-  for (int64_t peer = 0; peer < size_; ++peer) {
-    // Threads of one process have its pool of kernel threads in common, whatever cores they are bound to.
-    const bool one_pool = processes_.process(peer) == processes_.process(rank_);
-    if (one_pool || cores_of(peer) == cores_of(rank_)) ++sharers;
-  }
-  return {rank_, size_, 1, sharers};
-}
-
-std::string LocalTransport::derived_name(const char *what) const {
-  char name[64];
-  std::snprintf(name, sizeof name, "%016llx.%llu.%s", static_cast<unsigned long long>(identity_), static_cast<unsigned long long>(derived_),
-                what);
-  return name;
-}
-
-Task LocalTransport::copy_through(std::shared_ptr<const Reducer> copier, int64_t /*deadline_ms*/) {
-  copier_ = std::move(copier);
-  co_return Status();
-}
-
-Status LocalTransport::watch_members(std::span<const int64_t> members) {
-  ZERO_TRY(health());
-  processes_.look();
-  for (const int64_t member : members) ZERO_TRY(check_present(member, nullptr));
-  return {};
-}
-
-Task LocalTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
-  ++derived_;
-  out->assign(static_cast<size_t>(size_), {});
-  (*out)[static_cast<size_t>(rank_)].mapping = mine;
-  if (size_ == 1) co_return Status();
-  // A task with a name: of a conditional expression that is awaited, GCC 12 ends the task twice.
-  Task sharing = within_process() ? share_here(mine, out, deadline_ms) : share_by_name(mine, out, deadline_ms);
-  ZERO_CO_AWAIT(sharing);
-  if (mine != nullptr) {
-    const std::lock_guard lock(sharing_mutex_);
-    // Withdrawing must not fail: room for it is made now.
-    withdrawn_.reserve(withdrawn_.size() + offered_.size() + 1);
-    offered_.push_back({mine->data(), mine->nbytes(), mine->id()});
-  }
-  co_return Status();
+  return descends ? Status() : peers_.processes().open(std::move(processes));
 }
 
 Task LocalTransport::share_by_name(const std::shared_ptr<Mapping> &mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
   const uint64_t wanted = derived_ + 1;
   const Deadline deadline = Deadline::after_ms(deadline_ms);
   std::vector<int64_t> members;
-  MeetingTerms terms{
-      .name = derived_name("share"), .rank = rank_, .size = size_, .agree = identity_, .deadline_ms = deadline_ms, .lend = find_own};
-  terms.watch = [this, &members] { return watch_members(members); };
-  for (int64_t rank = 0; rank < size_; ++rank) {
-    members.push_back(rank);
-    terms.names.push_back(name_of(rank));
+  MeetingTerms terms{.name = derived_name("share"),
+                     .rank = rank(),
+                     .size = size(),
+                     .agree = peers_.identity(),
+                     .deadline_ms = deadline_ms,
+                     .lend = find_own};
+  terms.watch = [this, &members] { return peers_.watch_members(members); };
+  for (int64_t member = 0; member < size(); ++member) {
+    members.push_back(member);
+    terms.names.push_back(peers_.name_of(member));
   }
   std::vector<Joiner> joiners;
-  Task meeting = rendezvous(std::move(terms), make_joiner(mine.get(), identity_), &joiners);
+  Task meeting = rendezvous(std::move(terms), make_joiner(mine.get(), peers_.identity()), &joiners);
   ZERO_CO_AWAIT(meeting);
-  ZERO_CO_TRY(or_failure_of(this, attach_shared(std::move(joiners), out)));
-  own().header().joined.store(wanted, std::memory_order_release);
-  AllJoined all_joined(*this, wanted, deadline, this, members);
+  ZERO_CO_TRY(or_failure_of(&peers_, attach_shared(std::move(joiners), out)));
+  peers_.own().header().joined.store(wanted, std::memory_order_release);
+  AllJoined all_joined(peers_, wanted, deadline, &peers_, members);
   co_return co_await all_joined;
 }
 
 Status LocalTransport::attach_shared(std::vector<Joiner> joiners, std::vector<PeerMemory> *out) {
-  for (int64_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
+  for (int64_t peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
     std::shared_ptr<Mapping> mapping;
-    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), name_of(peer), &mapping));
+    ZERO_TRY(attach_joiner(std::move(joiners[static_cast<size_t>(peer)]), peers_.name_of(peer), &mapping));
     if (mapping == nullptr) continue;
     (*out)[static_cast<size_t>(peer)].mapping = mapping;
-    hold_shared(peer, std::move(mapping));
+    mappings_.hold(peer, std::move(mapping));
   }
   return {};
-}
-
-void LocalTransport::hold_shared(int64_t peer, std::shared_ptr<Mapping> mapping) {
-  const std::lock_guard lock(sharing_mutex_);
-  if (attached_.empty()) attached_.resize(static_cast<size_t>(size_));
-  attached_[static_cast<size_t>(peer)].push_back(std::move(mapping));
-}
-
-void LocalTransport::unshare(const Mapping &mapping) {
-  const std::lock_guard lock(sharing_mutex_);
-  const auto removed = std::erase_if(offered_, [&mapping](const Offered &offered) { return offered.id == mapping.id(); });
-  // Peers hold the memory until a round tells them: what was offered before must stay readable.
-  if (removed == 0) return;
-  withdrawn_.push_back(mapping.id());
-  withdraws_.store(true, std::memory_order_release);
-}
-
-/// Of the rank that leads: it listens, and has a socket of each of the others and what each of them brings.
-int64_t LocalTransport::descriptors_to_meet() const { return within_process() || size_ == 1 ? 0 : 2 * size_; }
-
-Task LocalTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
-                                   std::shared_ptr<Transport> *out) {
-  ++derived_;
-  out->reset();
-  if (members.empty()) co_return Status();
-  const auto mine = std::find(members.begin(), members.end(), rank_);
-  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", name_of(rank_));
-  const int64_t new_rank = mine - members.begin();
-  const auto new_size = static_cast<int64_t>(members.size());
-  auto transport = std::make_shared<LocalTransport>(new_rank, new_size, std::min(round_nbytes_, most_round_nbytes));
-  transport->keep(footing_);
-  if (within_process() && new_size > 1) {
-    ZERO_CO_AWAIT(derive_here(*transport, members, tag, deadline_ms));
-  } else {
-    Task connecting = transport->connect(derived_name(std::to_string(tag).c_str()), deadline_ms, this, std::move(members));
-    ZERO_CO_AWAIT(connecting);
-  }
-  *out = std::move(transport);
-  co_return Status();
 }
 
 }  // namespace zero

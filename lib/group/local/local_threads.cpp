@@ -24,10 +24,10 @@ constexpr int64_t group_of(int64_t tag) { return tag + 1; }
 /// Ready when all members have come as far, each in its turn: have brought something, or have found what the others brought.
 class AllHere final : public Waitable {
  public:
-  /// `key`: of what they are to bring; 0: they are to have joined, as `wanted` says. `members`, of which the transport's rank is number
-  /// `self`, must outlive it.
-  AllHere(LocalTransport &transport, std::span<const int64_t> members, int64_t self, uint64_t key, uint64_t wanted, int64_t limit_ms)
-      : transport_(transport),
+  /// `key`: of what they are to bring; 0: they are to have joined, as `wanted` says. `members`, of which the own rank is number `self`,
+  /// must outlive it.
+  AllHere(LocalPeers &peers, std::span<const int64_t> members, int64_t self, uint64_t key, uint64_t wanted, int64_t limit_ms)
+      : peers_(peers),
         members_(members),
         turns_(std::ssize(members), self),
         key_(key),
@@ -36,40 +36,40 @@ class AllHere final : public Waitable {
         deadline_(Deadline::after_ms(limit_ms)) {}
 
   Status poll(bool *out_ready) override {
-    const Status before = transport_.health();
+    const Status before = peers_.health();
     for (; turn_ < turns_.size(); ++turn_) {
       const int64_t member = member_at(turns_[turn_]);
       if (is_there(member)) continue;
-      transport_.await(member);
+      peers_.await(member);
       if (is_there(member)) continue;
       ZERO_TRY(before);
-      if (transport_.looks_at_all()) ZERO_TRY(look_for_left());
+      if (peers_.looks_at_all(++polls_)) ZERO_TRY(look_for_left());
       return deadline_.passed() ? late(member) : Status();
     }
     *out_ready = true;
     return {};
   }
-  Doorbell *doorbell() override { return transport_.doorbell(); }
+  Doorbell *doorbell() override { return peers_.doorbell(); }
 
  private:
   int64_t member_at(int64_t index) const { return members_[static_cast<size_t>(index)]; }
   bool is_there(int64_t member) const {
-    const SegmentHeader &header = transport_.segment(member).header();
+    const SegmentHeader &header = peers_.segment(member).header();
     if (key_ == 0) return header.joined.load(std::memory_order_seq_cst) >= wanted_;
     return header.bringing.key.load(std::memory_order_seq_cst) == key_;
   }
   /// What a member did before it left counts.
   Status look_for_left() {
     for (const int64_t member : members_) {
-      const bool left = transport_.segment(member).header().left.load(std::memory_order_acquire) != 0;
-      if (left && !is_there(member)) ZERO_TRY(transport_.check_present(member, nullptr));
+      const bool left = peers_.has_left(member);
+      if (left && !is_there(member)) ZERO_TRY(peers_.check_present(member, nullptr));
     }
     return {};
   }
   Status late(int64_t member) const {
     if (key_ != 0) return late_to_meet();
     return Status::error(ZERO_E_TIMEOUT, "rank %lld (process %lld) met the others but did not attach within %lld ms",
-                         transport_.name_of(member), lld(transport_.processes_.process(member)), lld(limit_ms_));
+                         peers_.name_of(member), lld(peers_.processes().process(member)), lld(limit_ms_));
   }
   Status late_to_meet() const {
     constexpr int64_t kMostNamed = 16;
@@ -77,14 +77,14 @@ class AllHere final : public Waitable {
     int64_t missing = 0;
     for (const int64_t member : members_) {
       if (is_there(member) || ++missing > kMostNamed) continue;
-      text += (text.empty() ? "rank " : ", rank ") + std::to_string(transport_.name_of(member));
+      text += (text.empty() ? "rank " : ", rank ") + std::to_string(peers_.name_of(member));
     }
     if (missing > kMostNamed) text += " and " + std::to_string(missing - kMostNamed) + " more";
     return Status::error(ZERO_E_TIMEOUT, "%lld of %lld ranks met to share memory or make a group within %lld ms; missing: %s",
                          lld(turns_.size() - missing), lld(turns_.size()), lld(limit_ms_), text.c_str());
   }
 
-  LocalTransport &transport_;
+  LocalPeers &peers_;
   const std::span<const int64_t> members_;
   const Turns turns_;
   const uint64_t key_;
@@ -92,21 +92,15 @@ class AllHere final : public Waitable {
   const int64_t limit_ms_;
   const Deadline deadline_;
   int64_t turn_ = 0;
+  int32_t polls_ = 0;
 };
 
-/// After what they wait for was stored, sequentially consistent.
-void LocalTransport::ring_members(std::span<const int64_t> members) {
-  for (const int64_t member : members) {
-    if (member != rank_) ring_for(member);
-  }
-}
-
 void LocalTransport::bring(uint64_t key, uint64_t mapping_id, uint64_t identity, std::span<const int64_t> members) {
-  Bringing &bringing = own().header().bringing;
+  Bringing &bringing = peers_.own().header().bringing;
   bringing.mapping_id.store(mapping_id, std::memory_order_relaxed);
   bringing.identity.store(identity, std::memory_order_relaxed);
   bringing.key.store(key, std::memory_order_seq_cst);
-  ring_members(members);
+  peers_.ring_for(members);
 }
 
 /// By member, nullptr where one brought nothing. A thread's mapping is gone only when that thread has given up, and because the group
@@ -114,12 +108,12 @@ void LocalTransport::bring(uint64_t key, uint64_t mapping_id, uint64_t identity,
 Status LocalTransport::find_brought(std::span<const int64_t> members, std::span<std::shared_ptr<Mapping>> out) {
   std::vector<uint64_t> ids;
   ids.reserve(members.size());
-  for (const int64_t member : members) ids.push_back(segment(member).header().bringing.mapping_id.load(std::memory_order_relaxed));
+  for (const int64_t member : members) ids.push_back(peers_.segment(member).header().bringing.mapping_id.load(std::memory_order_relaxed));
   Mapping::find_all(ids, out);
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == 0 || out[i] != nullptr) continue;
-    ZERO_TRY(health());
-    return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (a thread of this process) gave up while ranks met", name_of(members[i]));
+    ZERO_TRY(peers_.health());
+    return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (a thread of this process) gave up while ranks met", peers_.name_of(members[i]));
   }
   return {};
 }
@@ -127,7 +121,7 @@ Status LocalTransport::find_brought(std::span<const int64_t> members, std::span<
 /// Waits until all members, among which this rank is number `self`, have brought something, and finds it.
 Task LocalTransport::find_here(std::span<const int64_t> members, int64_t self, uint64_t key, int64_t deadline_ms,
                                std::vector<std::shared_ptr<Mapping>> *out) {
-  AllHere all_here(*this, members, self, key, 0, deadline_ms);
+  AllHere all_here(peers_, members, self, key, 0, deadline_ms);
   ZERO_CO_AWAIT(all_here);
   out->resize(members.size());
   co_return find_brought(members, *out);
@@ -138,42 +132,41 @@ Task LocalTransport::join_here(std::span<const int64_t> members, int64_t self, i
   /// To find something takes a moment, also for ranks that met at the last.
   constexpr int64_t kLeastMs = 400;
   const uint64_t wanted = derived_ + 1;
-  own().header().joined.store(wanted, std::memory_order_seq_cst);
-  ring_members(members);
-  AllHere all_here(*this, members, self, 0, wanted, std::max(left_ms, kLeastMs));
+  peers_.own().header().joined.store(wanted, std::memory_order_seq_cst);
+  peers_.ring_for(members);
+  AllHere all_here(peers_, members, self, 0, wanted, std::max(left_ms, kLeastMs));
   co_return co_await all_here;
 }
 
 Task LocalTransport::share_here(const std::shared_ptr<Mapping> &mine, std::vector<PeerMemory> *out, int64_t deadline_ms) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
-  std::vector<int64_t> members(static_cast<size_t>(size_));
+  std::vector<int64_t> members(static_cast<size_t>(size()));
   std::iota(members.begin(), members.end(), 0);
   const uint64_t key = key_of(derived_, kShare);
   bring(key, mine != nullptr ? mine->id() : 0, 0, members);
   std::vector<std::shared_ptr<Mapping>> found;
-  ZERO_CO_AWAIT(find_here(members, rank_, key, deadline_ms, &found));
-  for (int64_t peer = 0; peer < size_; ++peer) {
+  ZERO_CO_AWAIT(find_here(members, rank(), key, deadline_ms, &found));
+  for (int64_t peer = 0; peer < size(); ++peer) {
     std::shared_ptr<Mapping> &mapping = found[static_cast<size_t>(peer)];
-    if (peer == rank_ || mapping == nullptr) continue;
+    if (peer == rank() || mapping == nullptr) continue;
     (*out)[static_cast<size_t>(peer)].mapping = mapping;
-    hold_shared(peer, std::move(mapping));
+    mappings_.hold(peer, std::move(mapping));
   }
-  co_return co_await join_here(members, rank_, deadline.left_ms());
+  co_return co_await join_here(members, rank(), deadline.left_ms());
 }
 
 /// `child` is the transport to be connected, as which this rank is one of the members.
 Task LocalTransport::derive_here(LocalTransport &child, const std::vector<int64_t> &members, int64_t tag, int64_t deadline_ms) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
-  ZERO_CO_TRY(child.make_segment(this, members));
+  ZERO_CO_TRY(child.peers_.make_segment(&peers_, members));
   const uint64_t key = key_of(derived_, group_of(tag));
-  bring(key, child.own().mapping()->id(), child.identity_, members);
+  bring(key, child.peers_.own().mapping()->id(), child.peers_.identity(), members);
   std::vector<std::shared_ptr<Mapping>> found;
-  ZERO_CO_AWAIT(find_here(members, child.rank_, key, deadline_ms, &found));
-  child.identity_ = segment(members[0]).header().bringing.identity.load(std::memory_order_relaxed);
-  for (size_t peer = 0; peer < found.size(); ++peer) {
-    (*child.segments_)[peer] = Segment(std::move(found[peer]), child.size_, child.round_nbytes_);
-  }
-  co_return co_await join_here(members, child.rank_, deadline.left_ms());
+  ZERO_CO_AWAIT(find_here(members, child.rank(), key, deadline_ms, &found));
+  child.peers_.set_identity(peers_.segment(members[0]).header().bringing.identity.load(std::memory_order_relaxed));
+  for (size_t peer = 0; peer < found.size(); ++peer) child.peers_.attach(static_cast<int64_t>(peer), std::move(found[peer]));
+  child.set_facts();
+  co_return co_await join_here(members, child.rank(), deadline.left_ms());
 }
 
 }  // namespace zero

@@ -65,7 +65,7 @@ Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
   std::vector<Arrival> arrivals(size, Arrival{nullptr, sizeof mine});
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::barrier;
-  ZERO_CO_TRY(transport.start(&fingerprint, offers, arrivals));
+  ZERO_CO_TRY(transport.rounds().start(&fingerprint, offers, arrivals));
   BootstrapRound round(transport, fingerprint, options.rendezvous_ms, ZERO_E_RENDEZVOUS);
   ZERO_CO_AWAIT(round);
   std::vector<uint64_t> hosts(size, mine.host_id);
@@ -77,7 +77,7 @@ Task greet(MpiTransport &transport, MpiRoot &root, const MpiOptions &options) {
     hosts[peer] = theirs.host_id;
     status = check_hello(mine, theirs, transport.rank(), static_cast<int64_t>(peer));
   }
-  transport.consume();
+  transport.rounds().consume();
   ZERO_CO_TRY(std::move(status));
   const std::lock_guard lock(root.mutex());
   root.host_ids = std::move(hosts);
@@ -125,14 +125,13 @@ Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport>
   const int64_t round_nbytes = round_nbytes_for(options.staging_nbytes, root->size());
   auto transport = std::make_shared<MpiTransport>(root, 0, std::move(members), root->rank(), round_nbytes);
   if (Status status = co_await greet(*transport, *root, options); !status.ok()) {
-    transport->poison(status);
+    transport->peers().poison(status);
     co_return status;
   }
+  transport->find_place();
   *out = std::move(transport);
   co_return Status();
 }
-
-Place MpiTransport::place() const { return place_of(hosts(), rank()); }
 
 std::vector<int64_t> MpiTransport::hosts() const {
   const auto guard = lock();
@@ -169,8 +168,9 @@ Task MpiTransport::derive_within(std::vector<int64_t> members, int64_t, int64_t 
   std::vector<int64_t> root_ranks;
   for (const int64_t member : members) root_ranks.push_back(links_.members()[static_cast<size_t>(member)]);
   const int64_t own = std::find(members.begin(), members.end(), rank()) - members.begin();
-  const int64_t round_nbytes = std::min(round_nbytes_, most_round_nbytes);
+  const int64_t round_nbytes = std::min(capabilities().round_nbytes, most_round_nbytes);
   auto transport = std::make_shared<MpiTransport>(links_.shared_root(), number, std::move(root_ranks), own, round_nbytes);
+  transport->find_place();
   if (!left_out_hosts_.empty()) transport->leave_hosts_out();
   *out = std::move(transport);
   co_return Status();

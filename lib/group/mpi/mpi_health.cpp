@@ -52,16 +52,12 @@ void MpiTransport::tell_failure() {
 
 void MpiTransport::publish(const Fingerprint *fingerprint) {
   const auto guard = lock();
-  inside_ = fingerprint != nullptr;
-  if (inside_) where_ = *fingerprint;
+  published_.publish(fingerprint);
 }
 
 void MpiTransport::publish_message(const Fingerprint &fingerprint, bool ends) {
   const auto guard = lock();
-  const bool same = message_.sequence == fingerprint.sequence && message_.kind == fingerprint.kind && message_.root == fingerprint.root;
-  if (ends && !same) return;
-  in_message_ = !ends;
-  message_ = fingerprint;
+  published_.publish_message(fingerprint, ends);
 }
 
 void MpiTransport::on_control(int64_t source, const MpiControl &message) {
@@ -73,9 +69,9 @@ void MpiTransport::on_control(int64_t source, const MpiControl &message) {
 }
 
 void MpiTransport::answer(MpiControl *out) const {
-  const int32_t outside = in_message_ ? PeerStatus::messaging : PeerStatus::outside;
-  out->code = !failure_.ok() ? PeerStatus::failed : inside_ ? PeerStatus::inside : outside;
-  out->where = inside_ ? where_ : message_;
+  const PeerStatus mine = published_.status(failure_);
+  out->code = static_cast<int32_t>(mine.state);
+  out->where = mine.where;
 }
 
 std::vector<int64_t> MpiTransport::missing() const {

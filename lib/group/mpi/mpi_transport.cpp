@@ -22,7 +22,7 @@ constexpr int64_t kAlignment = 64;
 
 constexpr int64_t aligned(int64_t nbytes) { return round_up(nbytes, kAlignment); }
 
-std::vector<MpiMessage> messages(MpiMessage::Direction direction, int64_t size) {
+std::vector<MpiMessage> one_per_peer(MpiMessage::Direction direction, int64_t size) {
   std::vector<MpiMessage> out;
   for (int64_t peer = 0; peer < size; ++peer) out.emplace_back(direction, peer);
   return out;
@@ -31,15 +31,16 @@ std::vector<MpiMessage> messages(MpiMessage::Direction direction, int64_t size) 
 }  // namespace
 
 MpiTransport::MpiTransport(std::shared_ptr<MpiRoot> root, int64_t number, std::vector<int64_t> members, int64_t rank, int64_t round_nbytes)
-    : links_(std::move(root), number, std::move(members), rank),
-      round_nbytes_(round_nbytes),
+    : HostsTransport(rank, std::ssize(members), {.name = "mpi", .round_nbytes = round_nbytes, .single_thread = mpi_needs_single_thread()}),
+      links_(std::move(root), number, std::move(members), rank),
       awaiting_(static_cast<size_t>(size()), Awaiting::nothing),
       piece_offsets_(static_cast<size_t>(size())),
       staged_(static_cast<size_t>(size())),
       recv_block_(std::make_unique<MpiBlock>(2 * size())),
-      sends_(messages(MpiMessage::Direction::send, size())),
-      recvs_(messages(MpiMessage::Direction::recv, size())) {
+      sends_(one_per_peer(MpiMessage::Direction::send, size())),
+      recvs_(one_per_peer(MpiMessage::Direction::recv, size())) {
   for (int64_t i = 0; i < kSendBlocks; ++i) send_blocks_.push_back(std::make_unique<MpiBlock>(2 * size()));
+  set_interfaces(*this, *this, *this);
   const auto guard = lock();
   links_.root().enroll(number, this);
 }
@@ -277,14 +278,14 @@ Status MpiTransport::send_start(int64_t peer, const Fingerprint &fingerprint, Of
   ZERO_TRY(check_thread(peer));
   // Only read: the message copies it into its own memory.
   auto *data = const_cast<std::byte *>(static_cast<const std::byte *>(offer.data));
-  return sends_[static_cast<size_t>(peer)].start(links_, fingerprint, data, offer.nbytes, round_nbytes_);
+  return sends_[static_cast<size_t>(peer)].start(links_, fingerprint, data, offer.nbytes, capabilities().round_nbytes);
 }
 
 Status MpiTransport::recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) {
   const auto guard = lock();
   ZERO_TRY(look());
   ZERO_TRY(check_thread(peer));
-  return recvs_[static_cast<size_t>(peer)].start(links_, fingerprint, static_cast<std::byte *>(data), nbytes, round_nbytes_);
+  return recvs_[static_cast<size_t>(peer)].start(links_, fingerprint, static_cast<std::byte *>(data), nbytes, capabilities().round_nbytes);
 }
 
 Status MpiTransport::send_poll(int64_t peer, bool *out_done) { return poll_message(sends_[static_cast<size_t>(peer)], out_done); }

@@ -26,29 +26,28 @@ class MpiTransport;
 /// calling thread alone: whether other threads may call MPI is known only afterwards (mpi_needs_single_thread).
 Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport> *out);
 
-class MpiTransport final : public HostsTransport, private MpiMember {
+class MpiTransport final : public HostsTransport, private Rounds, private Messages, private PeerHealth, private MpiMember {
  public:
   MpiTransport(std::shared_ptr<MpiRoot> root, int64_t number, std::vector<int64_t> members, int64_t rank, int64_t round_nbytes);
-  MpiTransport(const MpiTransport &) = delete;
   ~MpiTransport() override;
 
-  int64_t rank() const override { return links_.rank(); }
-  int64_t size() const override { return links_.size(); }
-  Place place() const override;
+  /// Once the hosts of all ranks are known.
+  void find_place() { capabilities_.place = place_of(hosts(), rank()); }
   std::vector<int64_t> hosts() const override;
   void leave_hosts_out() override;
   std::shared_ptr<const void> footing() const override { return links_.shared_root(); }
-  const char *name() const override { return "mpi"; }
-  bool single_thread() const override { return mpi_needs_single_thread(); }
-  Status check_thread(int64_t) const override { return links_.root().check_thread(); }
   int64_t staging_nbytes() const override;
-  int64_t round_nbytes() const override { return round_nbytes_; }
 
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
+
+ private:
   Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
   Status poll(bool *out_arrived) override;
   void consume() override;
   Status poll_quiet(bool *out_quiet) override;
 
+  Status check_thread(int64_t) const override { return links_.root().check_thread(); }
   Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override;
   Status send_poll(int64_t peer, bool *out_done) override;
   Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override;
@@ -63,10 +62,6 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   std::string progress_report(const Fingerprint &mine) override;
   std::string suspicions(const Fingerprint &mine) override;
 
-  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
-                     std::shared_ptr<Transport> *out) override;
-
- private:
   enum class Awaiting : uint8_t { nothing, envelope, piece };
   struct Envelope;
   static constexpr int64_t kSendBlocks = 2;  ///< rounds whose sends may be under way together
@@ -107,8 +102,6 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   void tell_failure();
 
   mutable MpiLinks links_;
-  const int64_t round_nbytes_;
-
   std::vector<int64_t> left_out_hosts_;  ///< hosts(), when nothing moves between ranks of one host
 
   // The round under way.
@@ -128,10 +121,7 @@ class MpiTransport final : public HostsTransport, private MpiMember {
   std::vector<MpiMessage> recvs_;
 
   Status failure_;
-  bool inside_ = false;
-  Fingerprint where_;
-  bool in_message_ = false;
-  Fingerprint message_;  ///< that this rank waits for
+  PublishedCalls published_;
   std::vector<MpiControl> answers_;  ///< to what was asked last; kind 0 = none yet
 };
 

@@ -23,13 +23,13 @@ int32_t late_code(const Transport *parent) { return parent != nullptr ? ZERO_E_T
 /// Ready once NCCL has made the communicator.
 class Made final : public Waitable {
  public:
-  Made(NcclComm &comm, Transport &under, Transport *parent, int64_t limit_ms)
+  Made(NcclComm &comm, const Transport &under, const Transport *parent, int64_t limit_ms)
       : comm_(comm), under_(under), parent_(parent), limit_ms_(limit_ms), deadline_(Deadline::after_ms(limit_ms)) {}
   Status poll(bool *out_ready) override {
     const Status state = comm_.idle(out_ready);
     if (state.ok() && *out_ready) return {};
-    ZERO_TRY(under_.watch());
-    if (parent_ != nullptr) ZERO_TRY(parent_->health());
+    ZERO_TRY(under_.peers().watch());
+    if (parent_ != nullptr) ZERO_TRY(parent_->peers().health());
     ZERO_TRY(state);
     ZERO_CHECK(!deadline_.passed(), late_code(parent_), "rank %lld waited %lld ms for NCCL to connect the %lld ranks", lld(under_.rank()),
                lld(limit_ms_), lld(under_.size()));
@@ -38,8 +38,8 @@ class Made final : public Waitable {
 
  private:
   NcclComm &comm_;
-  Transport &under_;
-  Transport *const parent_;
+  const Transport &under_;
+  const Transport *const parent_;
   const int64_t limit_ms_;
   const Deadline deadline_;
 };
@@ -48,7 +48,7 @@ class Made final : public Waitable {
 
 Task NcclTransport::copy_through(std::shared_ptr<const Reducer> reducer, int64_t deadline_ms) {
   Status status = co_await open_comm(std::move(reducer), deadline_ms);
-  if (!status.ok()) under_->poison(told_to_peers(status, rank()));
+  if (!status.ok()) under_->peers().poison(told_to_peers(status, rank()));
   parent_.reset();
   co_return status;
 }
@@ -69,7 +69,7 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
   std::vector<Arrival> arrivals(size, Arrival{.nbytes = sizeof *hello});
   Fingerprint fingerprint;
   fingerprint.kind = OperationKind::split;
-  ZERO_CO_TRY(under_->start(&fingerprint, offers, arrivals));
+  ZERO_CO_TRY(under_->rounds().start(&fingerprint, offers, arrivals));
   BootstrapRound round(*under_, fingerprint, deadline_ms, late_code(parent_.get()), parent_.get());
   ZERO_CO_AWAIT(round);
   Status status;
@@ -83,7 +83,7 @@ Task NcclTransport::greet(int64_t deadline_ms, Hello *hello) {
     status = Status::error(ZERO_E_RENDEZVOUS, "rank %lld has NCCL %s but rank %lld %s; install the same everywhere", lld(under_->rank()),
                            nccl_version_text(hello->version).c_str(), lld(peer), nccl_version_text(theirs.version).c_str());
   }
-  under_->consume();
+  under_->rounds().consume();
   *hello = first;
   co_return status;
 }
@@ -106,13 +106,16 @@ Task NcclTransport::open_comm(std::shared_ptr<const Reducer> reducer, int64_t de
   ZERO_CO_AWAIT(greet(deadline.left_ms(), &hello));
   reducer_ = std::move(reducer);
   lane_ = std::move(lane);
+  rounds_ = std::make_unique<NcclRounds>(*under_, *reducer_, *lane_, *comm);
+  messages_ = std::make_unique<NcclMessages>(*under_, nccl_, *reducer_, *lane_);
   comm_ = std::move(comm);
-  ZERO_CO_TRY(allocate_area(round_area_nbytes(), &areas_.arriving));
-  ways_ = std::make_unique<NcclWays>(*under_, nccl_, *reducer_, *lane_);
-  for (int64_t peer = 0; peer < size(); ++peer) {
-    sent_.push_back(std::make_unique<NcclMessage>(*ways_, NcclMessage::Direction::send, peer));
-    received_.push_back(std::make_unique<NcclMessage>(*ways_, NcclMessage::Direction::recv, peer));
-  }
+  ZERO_CO_TRY(rounds_->open());
+  set_interfaces(*rounds_, *messages_, *this);
+  capabilities_.host_block = 1;
+  capabilities_.round_nbytes = NcclRounds::round_nbytes(*under_);
+  capabilities_.longest_nbytes = INT64_MAX;
+  capabilities_.within_process = false;
+  capabilities_.shares_memory = false;
   co_return Status();
 }
 

@@ -22,12 +22,12 @@ constexpr int64_t kReceiver = 1;
 NcclMessage::NcclMessage(NcclWays &ways, Direction direction, int64_t peer) : ways_(ways), direction_(direction), peer_(peer) {}
 
 Status NcclMessage::start_under(void *data, int64_t nbytes) {
-  if (sends()) return ways_.under.send_start(peer_, fingerprint_, {data, nbytes});
-  return ways_.under.recv_start(peer_, fingerprint_, data, nbytes);
+  if (sends()) return ways_.under.messages().send_start(peer_, fingerprint_, {data, nbytes});
+  return ways_.under.messages().recv_start(peer_, fingerprint_, data, nbytes);
 }
 
 Status NcclMessage::poll_under(bool *out_done) {
-  return sends() ? ways_.under.send_poll(peer_, out_done) : ways_.under.recv_poll(peer_, out_done);
+  return sends() ? ways_.under.messages().send_poll(peer_, out_done) : ways_.under.messages().recv_poll(peer_, out_done);
 }
 
 Status NcclMessage::start(const Fingerprint &fingerprint, void *data, int64_t nbytes) {
@@ -51,7 +51,7 @@ Status NcclMessage::fill_notice() {
   notice_.piece_nbytes = 0;
   if (on_device_) {
     notice_.piece_nbytes = kDevicePieceNbytes;
-  } else if (nbytes_ > ways_.under.longest_nbytes()) {
+  } else if (nbytes_ > ways_.under.capabilities().longest_nbytes) {
     notice_.piece_nbytes = kHostPieceNbytes;
   } else {
     if (is_short() && nbytes_ > 0) std::memcpy(notice_.short_data, data_, static_cast<size_t>(nbytes_));
@@ -81,7 +81,7 @@ Status NcclMessage::catch_up() {
 Status NcclMessage::poll_catch_up() {
   bool ended = false;
   ZERO_TRY(lane_->ended(&ended));
-  if (!ended) return ways_.under.health();
+  if (!ended) return ways_.under.peers().health();
   ways_.looking_messages.fetch_sub(1, std::memory_order_relaxed);
   return take_notice();
 }
@@ -168,7 +168,7 @@ Status NcclMessage::poll_comm() {
   const Status state = comm_->idle(&ended);
   if (state.ok() && ended) return phase_ == Phase::connecting ? begin_piece() : end_piece();
   // What the peer says about its failure explains more than what NCCL makes of it.
-  ZERO_TRY(ways_.under.watch_peer(peer_, fingerprint_));
+  ZERO_TRY(ways_.under.peers().watch_peer(peer_, fingerprint_));
   return state;
 }
 
@@ -236,6 +236,36 @@ bool NcclMessage::over() {
 bool NcclMessage::given_up() {
   const std::lock_guard lock(ending_mutex_);
   return comm_ != nullptr && comm_->given_up();
+}
+
+NcclMessages::NcclMessages(Transport &under, const zero_nccl_table &nccl, const Reducer &reducer, const SideStream &lane)
+    : ways_(under, nccl, reducer, lane) {
+  for (int64_t peer = 0; peer < under.size(); ++peer) {
+    all_.push_back(std::make_unique<NcclMessage>(ways_, NcclMessage::Direction::send, peer));
+    all_.push_back(std::make_unique<NcclMessage>(ways_, NcclMessage::Direction::recv, peer));
+  }
+}
+
+NcclMessage &NcclMessages::at(OperationKind kind, int64_t peer) const {
+  return *all_[static_cast<size_t>(2 * peer + (kind == OperationKind::send ? 0 : 1))];
+}
+
+void NcclMessages::end(bool in_order) {
+  for (const auto &message : all_) message->end(in_order);
+}
+
+bool NcclMessages::over() {
+  return std::all_of(all_.begin(), all_.end(), [](const auto &message) { return message->over(); });
+}
+
+bool NcclMessages::given_up() {
+  return std::any_of(all_.begin(), all_.end(), [](const auto &message) { return message->given_up(); });
+}
+
+int64_t NcclMessages::staging_nbytes() const {
+  int64_t nbytes = 0;
+  for (const auto &message : all_) nbytes += message->staging_nbytes();
+  return nbytes;
 }
 
 }  // namespace zero

@@ -21,7 +21,7 @@
 
 namespace zero {
 
-/// What the messages of a group work with. Outlives them.
+/// The means by which the messages of a group move. Outlives them.
 struct NcclWays {
   NcclWays(Transport &transport, const zero_nccl_table &table, const Reducer &copier, const SideStream &finder)
       : under(transport), nccl(table), reducer(copier), lane(finder) {}
@@ -108,6 +108,39 @@ class NcclMessage {
   bool ended_ = false;
   std::unique_ptr<NcclComm> comm_;
   std::shared_ptr<SideStream> lane_;  ///< the communicator's, which may be there before it
+};
+
+/// The messages of a group: one of each direction per peer.
+class NcclMessages final : public Messages {
+ public:
+  NcclMessages(Transport &under, const zero_nccl_table &nccl, const Reducer &reducer, const SideStream &lane);
+  NcclMessages(const NcclMessages &) = delete;
+
+  Status check_thread(int64_t peer) const override { return ways_.under.messages().check_thread(peer); }
+  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override {
+    return at(OperationKind::send, peer).start(fingerprint, const_cast<void *>(offer.data), offer.nbytes);
+  }
+  Status send_poll(int64_t peer, bool *out_done) override { return at(OperationKind::send, peer).poll(out_done); }
+  Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override {
+    return at(OperationKind::recv, peer).start(fingerprint, data, nbytes);
+  }
+  Status recv_poll(int64_t peer, bool *out_done) override { return at(OperationKind::recv, peer).poll(out_done); }
+
+  /// True while one waits for NCCL or for a stream. Any thread.
+  bool look() const { return ways_.looking_messages.load(std::memory_order_relaxed) > 0; }
+  /// As that of the message `mine`.
+  std::string progress(const Fingerprint &mine) const { return at(mine.kind, mine.root).progress(); }
+  /// As those of each.
+  void end(bool in_order);
+  bool over();
+  bool given_up();
+  int64_t staging_nbytes() const;
+
+ private:
+  NcclMessage &at(OperationKind kind, int64_t peer) const;
+
+  NcclWays ways_;
+  std::vector<std::unique_ptr<NcclMessage>> all_;  ///< to and from each peer
 };
 
 }  // namespace zero

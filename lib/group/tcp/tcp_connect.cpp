@@ -36,16 +36,14 @@ std::vector<int64_t> TcpTransport::hosts() const {
   return number_hosts(ids);
 }
 
-Place TcpTransport::place() const { return place_of(hosts(), rank_); }
-
 /// The number of the new group is a hash of this group's number, the tag, the members, and the
 /// count of such groups before. Its members compute the same number without communication. Other
 /// ranks of this group need not count it, so they need not take part.
 Task TcpTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t, int64_t, std::shared_ptr<Transport> *out) {
   out->reset();
   if (members.empty()) co_return Status();
-  const auto mine = std::find(members.begin(), members.end(), rank_);
-  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", lld(rank_));
+  const auto mine = std::find(members.begin(), members.end(), rank());
+  ZERO_CO_CHECK(mine != members.end(), ZERO_E_INTERNAL, "rank %lld derives a group it is not a member of", lld(rank()));
   uint64_t hash = add(number_, static_cast<uint64_t>(tag));
   std::vector<int64_t> mesh_ranks;
   for (const int64_t member : members) {

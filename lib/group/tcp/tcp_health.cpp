@@ -1,6 +1,5 @@
 /// @file The health of a group over sockets: received frames, poison, ranks that left or lost their
 /// connection, and progress reports.
-#include "group/peer_status.h"
 #include "group/tcp/tcp_transport.h"
 
 #include <algorithm>
@@ -15,28 +14,14 @@ constexpr const char *kCutOff = "has no connection any more (it ended, its progr
 
 }  // namespace
 
-bool TcpTransport::keep(Frames *frames, size_t most, TcpFrame &&frame) {
-  if (frames->size() >= most) return false;
-  frames->push_back(std::move(frame));
-  return true;
-}
-
 bool TcpTransport::on_frame(int64_t source, TcpFrame &&frame) {
   const auto found = std::find(members_.begin(), members_.end(), source);
   if (found == members_.end()) return false;
-  Peer &peer = at(found - members_.begin());
-  const size_t nbytes = frame.content().size();
+  const int64_t rank = found - members_.begin();
+  Peer &peer = at(rank);
   switch (frame.kind()) {
     case TcpKind::round:
       return note_round(peer, std::move(frame));
-    case TcpKind::request:
-      return nbytes == sizeof(Fingerprint) && keep(&peer.replies, kMostMessageFrames, std::move(frame));
-    case TcpKind::taken:
-      return nbytes == sizeof(int64_t) && keep(&peer.replies, kMostMessageFrames, std::move(frame));
-    case TcpKind::offer:
-      return nbytes == sizeof(Fingerprint) && keep(&peer.coming, kMostMessageFrames, std::move(frame));
-    case TcpKind::chunk:
-      return nbytes > 0 && keep(&peer.coming, kMostMessageFrames, std::move(frame));
     case TcpKind::poison:
       return note_poison(frame);
     case TcpKind::left:
@@ -45,9 +30,10 @@ bool TcpTransport::on_frame(int64_t source, TcpFrame &&frame) {
     case TcpKind::answer:
       return note_answer(peer, frame);
     case TcpKind::query:
-      break;  // the mesh answers
+      return false;  // the mesh answers
+    default:
+      return messages_.on_frame(rank, std::move(frame));
   }
-  return false;
 }
 
 bool TcpTransport::note_poison(const TcpFrame &frame) {
@@ -67,11 +53,7 @@ bool TcpTransport::note_answer(Peer &peer, const TcpFrame &frame) {
   return true;
 }
 
-PeerStatus TcpTransport::answer() const {
-  if (!failure_.ok()) return {PeerStatus::failed, where_};
-  if (inside_) return {PeerStatus::inside, where_};
-  return {in_message_ ? PeerStatus::messaging : PeerStatus::outside, message_};
-}
+PeerStatus TcpTransport::answer() const { return published_.status(failure_); }
 
 void TcpTransport::tell_failure() {
   const int32_t code = failure_.code();
@@ -92,8 +74,6 @@ std::string TcpTransport::describe(int64_t peer) const {
   return "rank " + std::to_string(name_of(peer)) + " (process " + std::to_string(known.process) + " on " + known.host_name + ")";
 }
 
-const Fingerprint *TcpTransport::doing() const { return inside_ ? &where_ : under_way_ ? &current_ : nullptr; }
-
 /// Checks that the group still works. A rank whose connection has ended is an error only for a rank
 /// that waits for others: it may have finished. All frames that ranks sent before their connection
 /// ended have been handed out.
@@ -106,7 +86,7 @@ Status TcpTransport::look(const Fingerprint *doing, bool waits) {
     if (ended && !waits) continue;
     const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
     return fail(Status::error(ended ? ZERO_E_PEER_LOST : ZERO_E_TRANSPORT, "%s %s, while rank %lld was %s", describe(peer).c_str(),
-                              ended ? kCutOff : "sent what no rank would send", name_of(rank_), what.c_str()));
+                              ended ? kCutOff : "sent what no rank would send", name_of(rank()), what.c_str()));
   }
   return {};
 }
@@ -115,7 +95,7 @@ Status TcpTransport::check_left(int64_t peer, const Fingerprint *doing) {
   if (!at(peer).left) return {};
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "in no call of this group";
   return fail(Status::error(ZERO_E_PEER_LEFT, "%s released its group or optimizer while rank %lld was %s", describe(peer).c_str(),
-                            name_of(rank_), what.c_str()));
+                            name_of(rank()), what.c_str()));
 }
 
 Status TcpTransport::health() {
@@ -146,16 +126,12 @@ void TcpTransport::poison(const Status &cause) {
 
 void TcpTransport::publish(const Fingerprint *fingerprint) {
   const auto guard = lock();
-  inside_ = fingerprint != nullptr;
-  if (inside_) where_ = *fingerprint;
+  published_.publish(fingerprint);
 }
 
 void TcpTransport::publish_message(const Fingerprint &fingerprint, bool ends) {
   const auto guard = lock();
-  const bool same = message_.sequence == fingerprint.sequence && message_.kind == fingerprint.kind && message_.root == fingerprint.root;
-  if (ends && !same) return;
-  in_message_ = !ends;
-  message_ = fingerprint;
+  published_.publish_message(fingerprint, ends);
 }
 
 /// The ranks that a timeout in `mine` concerns: the peer of a message, ranks that have not arrived,

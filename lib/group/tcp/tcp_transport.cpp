@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 namespace zero {
@@ -20,7 +21,14 @@ static_assert((sizeof(TcpHead) + sizeof(RoundHead)) % alignof(std::max_align_t) 
 }  // namespace
 
 TcpTransport::TcpTransport(std::shared_ptr<TcpMesh> mesh, uint64_t number, std::vector<int64_t> members, int64_t rank)
-    : mesh_(std::move(mesh)), number_(number), members_(std::move(members)), rank_(rank), peers_(members_.size()) {
+    : HostsTransport(rank, std::ssize(members), {.name = "tcp", .round_nbytes = kRoundNbytes, .longest_nbytes = kLongestNbytes}),
+      mesh_(std::move(mesh)),
+      number_(number),
+      members_(std::move(members)),
+      ranks_(members_.size()),
+      messages_(*this, size()) {
+  set_interfaces(*this, messages_, *this);
+  capabilities_.place = place_of(hosts(), rank);
   const auto guard = lock();
   try {
     mesh_->enroll(number_, this);
@@ -48,13 +56,8 @@ void TcpTransport::send_to_all(TcpKind kind, std::span<const std::byte> content,
 
 int64_t TcpTransport::staging_nbytes() const {
   const auto guard = lock();
-  int64_t nbytes = 0;
-  for (const Peer &peer : peers_) {
-    nbytes += peer.piece.nbytes();
-    for (const Frames *frames : {&peer.rounds, &peer.replies, &peer.coming}) {
-      for (const TcpFrame &frame : *frames) nbytes += frame.nbytes();
-    }
-  }
+  int64_t nbytes = messages_.staging_nbytes();
+  for (const Peer &peer : ranks_) nbytes += peer.piece.nbytes() + peer.rounds.nbytes();
   return nbytes;
 }
 
@@ -62,11 +65,11 @@ Status TcpTransport::check_pieces(std::span<const Offer> offers, std::span<const
   for (int64_t peer = 0; peer < size(); ++peer) {
     const int64_t offered = offers[static_cast<size_t>(peer)].nbytes;
     const int64_t expected = arrivals[static_cast<size_t>(peer)].nbytes;
-    if (peer == rank_) continue;
+    if (peer == rank()) continue;
     ZERO_CHECK(linked(peer) || (offered == 0 && expected == 0), ZERO_E_TRANSPORT,
                "rank %lld offers %lld bytes to rank %lld and expects %lld, but nothing moves over tcp between ranks of one host",
-               name_of(rank_), lld(offered), name_of(peer), lld(expected));
-    ZERO_CHECK(offered <= kRoundNbytes, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", name_of(rank_),
+               name_of(rank()), lld(offered), name_of(peer), lld(expected));
+    ZERO_CHECK(offered <= kRoundNbytes, ZERO_E_TRANSPORT, "rank %lld offers more than the %lld bytes of a round", name_of(rank()),
                lld(kRoundNbytes));
   }
   return {};
@@ -101,15 +104,15 @@ bool TcpTransport::note_round(Peer &peer, TcpFrame &&frame) {
   const auto head = frame.begin<RoundHead>();
   const auto piece_nbytes = static_cast<int64_t>(frame.content().size() - sizeof head);
   if (head.has_fingerprint > 1 || head.nbytes != piece_nbytes || head.nbytes > kRoundNbytes) return false;
-  return keep(&peer.rounds, kMostRounds, std::move(frame));
+  return peer.rounds.keep(std::move(frame));
 }
 
 Status TcpTransport::take_pieces() {
   for (int64_t peer = 0; peer < size(); ++peer) {
     Peer &state = at(peer);
     if (!state.awaited || state.rounds.empty()) continue;
-    state.piece = std::move(state.rounds.front());
-    state.rounds.erase(state.rounds.begin());
+    state.piece = std::move(state.rounds[0]);
+    state.rounds.drop(1);
     ZERO_TRY(accept(peer, &arrivals_[static_cast<size_t>(peer)]));
     state.awaited = false;
     --missing_;
@@ -121,13 +124,13 @@ Status TcpTransport::accept(int64_t peer, Arrival *out) {
   const TcpFrame &frame = at(peer).piece;
   const auto head = frame.begin<RoundHead>();
   const bool theirs = head.has_fingerprint != 0;
-  if (compares_ && theirs) ZERO_TRY(compare(current_, name_of(rank_), head.fingerprint, name_of(peer)));
-  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", name_of(rank_),
+  if (compares_ && theirs) ZERO_TRY(compare(current_, name_of(rank()), head.fingerprint, name_of(peer)));
+  ZERO_CHECK(!compares_ || theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in an earlier call", name_of(rank()),
              to_text(current_).c_str(), name_of(peer));
   ZERO_CHECK(compares_ || !theirs, ZERO_E_MISMATCH, "rank %lld called %s but rank %lld was still in %s", name_of(peer),
-             to_text(head.fingerprint).c_str(), name_of(rank_), to_text(current_).c_str());
+             to_text(head.fingerprint).c_str(), name_of(rank()), to_text(current_).c_str());
   ZERO_CHECK(head.nbytes == out->nbytes, ZERO_E_TRANSPORT, "rank %lld offered %lld bytes in %s, rank %lld expected %lld", name_of(peer),
-             lld(head.nbytes), to_text(current_).c_str(), name_of(rank_), lld(out->nbytes));
+             lld(head.nbytes), to_text(current_).c_str(), name_of(rank()), lld(out->nbytes));
   if (head.nbytes > 0) out->data = frame.content().data() + sizeof head;
   return {};
 }
@@ -157,7 +160,7 @@ void TcpTransport::consume() {
   const auto guard = lock();
   under_way_ = false;
   arrivals_ = {};
-  for (Peer &peer : peers_) {
+  for (Peer &peer : ranks_) {
     if (peer.piece.nbytes() > 0) mesh_->give_back(std::move(peer.piece));
   }
 }

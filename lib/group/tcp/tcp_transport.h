@@ -2,8 +2,10 @@
 /// watch each other by where MPI is not there; data takes another way. Ranks of one host have no way here.
 #pragma once
 
+#include "group/peer_status.h"
 #include "group/tcp/tcp_meeting.h"
 #include "group/tcp/tcp_mesh.h"
+#include "group/tcp/tcp_messages.h"
 #include "group/transport.h"
 
 #include <cstdint>
@@ -21,7 +23,7 @@ class TcpTransport;
 /// A transport over the ranks of a meeting. `out_name` is random and the same on all ranks.
 Task connect_tcp(TcpTerms terms, std::shared_ptr<TcpTransport> *out, uint64_t *out_name);
 
-class TcpTransport final : public HostsTransport, private TcpMember {
+class TcpTransport final : public HostsTransport, private Rounds, private PeerHealth, private TcpMember {
  public:
   static constexpr int64_t kRoundNbytes = 65536;
   static constexpr int64_t kLongestNbytes = 4096;
@@ -29,29 +31,33 @@ class TcpTransport final : public HostsTransport, private TcpMember {
 
   /// members[r] is the rank in the mesh of the group's rank r.
   TcpTransport(std::shared_ptr<TcpMesh> mesh, uint64_t number, std::vector<int64_t> members, int64_t rank);
-  TcpTransport(const TcpTransport &) = delete;
   ~TcpTransport() override;
 
-  int64_t rank() const override { return rank_; }
-  int64_t size() const override { return static_cast<int64_t>(members_.size()); }
-  Place place() const override;
   std::vector<int64_t> hosts() const override;
   /// Nothing moves between them anyway.
   void leave_hosts_out() override {}
-  const char *name() const override { return "tcp"; }
   int64_t staging_nbytes() const override;
-  int64_t round_nbytes() const override { return kRoundNbytes; }
-  int64_t longest_nbytes() const override { return kLongestNbytes; }
+  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
+                     std::shared_ptr<Transport> *out) override;
+
+ private:
+  friend class TcpMessages;
+
+  static constexpr size_t kMostRounds = 2;  ///< the one that this rank is in, and the next
+
+  struct Peer {
+    bool left = false;
+    bool awaited = false;  ///< by the round under way
+    TcpFrames rounds{kMostRounds};
+    TcpFrame piece;         ///< what the arrival of the round under way points into
+    bool answered = false;  ///< the progress_report under way
+    PeerStatus answer;
+  };
 
   Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override;
   Status poll(bool *out_arrived) override;
   void consume() override;
   Status poll_quiet(bool *out_quiet) override;
-
-  Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override;
-  Status send_poll(int64_t peer, bool *out_done) override;
-  Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override;
-  Status recv_poll(int64_t peer, bool *out_done) override;
 
   /// Also ZERO_E_TRANSPORT when a rank sent what none would send. That a connection ended is told to those who wait.
   Status health() override;
@@ -63,58 +69,9 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   std::string progress_report(const Fingerprint &mine) override;
   std::string suspicions(const Fingerprint &mine) override;
 
-  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
-                     std::shared_ptr<Transport> *out) override;
-
- private:
-  /// A message to a peer. Both sides announce it, so both compare, and the data sets out only when it is wanted.
-  struct Sending {
-    Fingerprint fingerprint;
-    const std::byte *data = nullptr;
-    int64_t nbytes = 0;
-    int64_t sent_nbytes = 0;
-    int64_t taken_nbytes = 0;
-    bool met = false;
-    bool active = false;
-    bool complete() const { return met && taken_nbytes == nbytes; }
-  };
-  struct Receiving {
-    Fingerprint fingerprint;
-    std::byte *data = nullptr;
-    int64_t nbytes = 0;
-    int64_t taken_nbytes = 0;
-    bool met = false;
-    bool active = false;
-    bool complete() const { return met && taken_nbytes == nbytes; }
-  };
-  /// Frames that have come and are not used yet, in order. A peer waits for this rank before it sends more than a few: for these there is
-  /// room from the beginning.
-  using Frames = std::vector<TcpFrame>;
-  static constexpr size_t kMostRounds = 2;         ///< the one that this rank is in, and the next
-  static constexpr size_t kMostMessageFrames = 8;  ///< a notice and the chunks under way, and the next notice
-  static bool keep(Frames *frames, size_t most, TcpFrame &&frame);
-  struct Peer {
-    Peer() {
-      rounds.reserve(kMostRounds);
-      replies.reserve(kMostMessageFrames);
-      coming.reserve(kMostMessageFrames);
-    }
-
-    bool left = false;
-    bool awaited = false;  ///< by the round under way
-    Frames rounds;
-    TcpFrame piece;  ///< what the arrival of the round under way points into
-    Frames replies;  ///< request, taken
-    Frames coming;   ///< offer, chunk
-    Sending sending;
-    Receiving receiving;
-    bool answered = false;  ///< the progress_report under way
-    PeerStatus answer;
-  };
-
   std::unique_lock<std::mutex> lock() const { return std::unique_lock(mesh_->mutex()); }
-  Peer &at(int64_t peer) { return peers_[static_cast<size_t>(peer)]; }
-  const Peer &at(int64_t peer) const { return peers_[static_cast<size_t>(peer)]; }
+  Peer &at(int64_t peer) { return ranks_[static_cast<size_t>(peer)]; }
+  const Peer &at(int64_t peer) const { return ranks_[static_cast<size_t>(peer)]; }
   int64_t mesh_rank(int64_t peer) const { return members_[static_cast<size_t>(peer)]; }
   TcpMesh::State state(int64_t peer) const { return mesh_->state(mesh_rank(peer)); }
   bool linked(int64_t peer) const { return state(peer) != TcpMesh::State::none; }
@@ -129,14 +86,6 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   Status accept(int64_t peer, Arrival *out);
   bool flushed() const;
 
-  // Point to point.
-  Status check_way(int64_t peer) const;
-  Status move_send(int64_t peer);
-  void send_chunks(int64_t peer);
-  Status take_reply(int64_t peer, const TcpFrame &frame);
-  Status move_recv(int64_t peer);
-  Status take_coming(int64_t peer, const TcpFrame &frame);
-
   // Health. Under the lock.
   bool on_frame(int64_t source, TcpFrame &&frame) override;
   PeerStatus answer() const override;
@@ -147,7 +96,7 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   void tell_failure();
   Status look(const Fingerprint *doing, bool waits);
   Status check_left(int64_t peer, const Fingerprint *doing);
-  const Fingerprint *doing() const;
+  const Fingerprint *doing() const { return published_.call() != nullptr ? published_.call() : under_way_ ? &current_ : nullptr; }
   std::string describe(int64_t peer) const;
   std::vector<int64_t> awaited(const Fingerprint &mine) const;
   void ask(const std::vector<int64_t> &ranks);
@@ -160,8 +109,8 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   const std::shared_ptr<TcpMesh> mesh_;
   const uint64_t number_;
   const std::vector<int64_t> members_;
-  const int64_t rank_;
-  std::vector<Peer> peers_;
+  std::vector<Peer> ranks_;
+  TcpMessages messages_;
   std::map<uint64_t, uint64_t> derived_;  ///< groups so far, by a hash of who is in them
 
   // The round under way.
@@ -172,10 +121,7 @@ class TcpTransport final : public HostsTransport, private TcpMember {
   int64_t missing_ = 0;
 
   Status failure_;
-  bool inside_ = false;
-  Fingerprint where_;
-  bool in_message_ = false;
-  Fingerprint message_;  ///< that this rank waits for
+  PublishedCalls published_;
 };
 
 }  // namespace zero

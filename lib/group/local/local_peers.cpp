@@ -1,9 +1,14 @@
-/// @file Health of the local transport: poison, peers that ended or left, and where every rank stands.
+/// @file The peers of a local group: bells, poison, ranks that ended or left, and where every rank stands.
+#include "group/local/local_peers.h"
+
 #include "core/clock.h"
-#include "group/local/local_transport.h"
+#include "core/system_random.h"
+#include "core/thread_pool.h"
+#include "group/local/local_rounds.h"
 
 #include <cstdio>
-#include <cstring>
+#include <new>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -40,25 +45,93 @@ Status PoisonRecord::read() const {
   return Status::error(code_, "%s", text_);
 }
 
-bool LocalTransport::has_failed() const { return failed_.load(std::memory_order_acquire) || own().header().poison.begun(); }
+LocalPeers::LocalPeers(int64_t rank, int64_t size, int64_t round_nbytes, const LocalRounds &rounds)
+    : rank_(rank),
+      size_(size),
+      round_nbytes_(round_nbytes),
+      rounds_(rounds),
+      segments_(std::make_shared<SegmentTable>(static_cast<size_t>(size))) {}
 
-/// After memory of a peer was read where it lies: a peer that fails before it is told so may let its caller write there. An acquire load
-/// alone holds back what follows it, not the reads before it.
-bool LocalTransport::may_have_read_torn() const {
+/// Ranks whose group's ranks are all threads of this process have no need of a memory file.
+Status LocalPeers::make_segment(const LocalPeers *parent, std::span<const int64_t> members) {
+  const bool here = size_ == 1 || (parent != nullptr && parent->processes_.all_here());
+  const auto create = here ? Mapping::create_sparse_for_threads : Mapping::create_shared;
+  std::shared_ptr<Mapping> mapping;
+  ZERO_TRY(create(Segment::nbytes(size_, round_nbytes_), &mapping));
+  attach(rank_, std::move(mapping));
+  own().header().cores_key.store(usable_cores_key(), std::memory_order_relaxed);
+  ZERO_TRY(random_u64(&identity_));
+  if (parent == nullptr) return {};
+  root_segments_ = parent->root_segments_ != nullptr ? parent->root_segments_ : parent->segments_;
+  for (const int64_t member : members) {
+    root_ranks_.push_back(parent->root_ranks_.empty() ? member : parent->root_ranks_[static_cast<size_t>(member)]);
+  }
+  processes_.open_among(parent->processes_, members);
+  return {};
+}
+
+void LocalPeers::attach(int64_t peer, std::shared_ptr<Mapping> mapping) {
+  (*segments_)[static_cast<size_t>(peer)] = mapping != nullptr ? Segment(std::move(mapping), size_, round_nbytes_) : Segment();
+}
+
+/// Peers that have not been told yet receive why before they see that this rank has left.
+void LocalPeers::leave() {
+  if (own().mapping() == nullptr) return;
+  try {
+    if (const Status failure = health(); !failure.ok()) send_to_all(failure);
+  } catch (const std::bad_alloc &) {
+    // They see that it has left.
+  }
+  own().header().left.store(1, std::memory_order_release);
+  ring_all();
+}
+
+void LocalPeers::ring_all() {
+  for (const Segment &segment : *segments_) {
+    if (segment.mapping() == nullptr) continue;
+    segment.header().news.fetch_add(1, std::memory_order_release);
+    segment.header().bell.ring();
+  }
+}
+
+void LocalPeers::await(int64_t peer) { own().header().awaited.store(static_cast<uint64_t>(peer) + 1, std::memory_order_seq_cst); }
+
+void LocalPeers::ring_for(int64_t peer) {
+  if (size_ <= kFew || is_awaited_by(peer)) ring(peer);
+}
+
+void LocalPeers::ring_for(std::span<const int64_t> members) {
+  for (const int64_t member : members) {
+    if (member != rank_) ring_for(member);
+  }
+}
+
+bool LocalPeers::is_awaited_by(int64_t peer) const {
+  return segment(peer).header().awaited.load(std::memory_order_seq_cst) == static_cast<uint64_t>(rank_) + 1;
+}
+
+/// A rank that awaits one of many peers looks for all of them in some polls: one may have called something else, or have gone.
+bool LocalPeers::looks_at_all(int32_t poll) {
+  constexpr int32_t kPollsPerLook = 8;
+  const uint32_t news = own().header().news.load(std::memory_order_acquire);
+  const bool told = std::exchange(news_seen_, news) != news;
+  return size_ <= kFew || poll % kPollsPerLook == 0 || told;
+}
+
+/// An acquire load alone holds back what follows it, not the reads before it.
+bool LocalPeers::may_have_read_torn() const {
   fence(std::memory_order_acquire);
   return has_failed();
 }
 
-Status LocalTransport::health() { return has_failed() ? fail_for(nullptr) : Status(); }
-
-Status LocalTransport::fail(const Status &cause) {
+Status LocalPeers::fail(const Status &cause) {
   ZERO_TRY(health());
   return fail_for(&cause);
 }
 
 /// `cause` nullptr: what a peer has told. Whoever told this rank may not have told the others yet, and this one's caller may write to its
 /// memory as soon as it knows: no failure is returned before all have been told.
-Status LocalTransport::fail_for(const Status *cause) {
+Status LocalPeers::fail_for(const Status *cause) {
   const std::lock_guard lock(failure_mutex_);
   if (failed_.load(std::memory_order_relaxed)) return failure_;
   failure_ = cause != nullptr ? *cause : own().header().poison.read();
@@ -68,7 +141,7 @@ Status LocalTransport::fail_for(const Status *cause) {
   return failure_;
 }
 
-void LocalTransport::send_to_all(const Status &failure) {
+void LocalPeers::send_to_all(const Status &failure) {
   for (const Segment &segment : *segments_) {
     if (segment.mapping() != nullptr) segment.header().poison.write(failure);
   }
@@ -76,8 +149,8 @@ void LocalTransport::send_to_all(const Status &failure) {
   fence(std::memory_order_release);
 }
 
-Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing) {
-  const bool left = segment(peer).header().left.load(std::memory_order_acquire) != 0;
+Status LocalPeers::check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing) {
+  const bool left = has_left(peer);
   if (!left && !processes_.ended(peer)) return {};
   // What the peer did before it went counts: the message it posted last, and the reason it gave.
   if (counter.load(std::memory_order_acquire) >= wanted) return {};
@@ -88,49 +161,37 @@ Status LocalTransport::check_peer(int64_t peer, const std::atomic<uint64_t> &cou
                             lld(processes_.process(peer)), how, name_of(rank_), what.c_str()));
 }
 
-Status LocalTransport::check_present(int64_t peer, const Fingerprint *doing) {
+Status LocalPeers::check_present(int64_t peer, const Fingerprint *doing) {
   static const std::atomic<uint64_t> nothing{0};
   return peer == rank_ ? Status() : check_peer(peer, nothing, 1, doing);
 }
 
-Status LocalTransport::watch() {
+Status LocalPeers::watch() {
   ZERO_TRY(health());
   processes_.look();
-  for (int64_t peer = 0; peer < size_; ++peer) ZERO_TRY(check_present(peer, &current_));
+  for (int64_t peer = 0; peer < size_; ++peer) ZERO_TRY(check_present(peer, &rounds_.current()));
   return {};
 }
 
-Status LocalTransport::watch_peer(int64_t peer, const Fingerprint &doing) {
+Status LocalPeers::watch_peer(int64_t peer, const Fingerprint &doing) {
   ZERO_TRY(health());
   processes_.look();
   return check_present(peer, &doing);
 }
 
-/// One word of each owner decides: a peer either enters before the owner closes its memory, and is counted, or finds it closed.
-Status LocalTransport::enter_memory() {
-  for (int64_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    if ((segment(peer).header().entries.fetch_add(1, std::memory_order_acq_rel) & SegmentHeader::kClosed) == 0) continue;
-    // Nothing was written yet, so the peers that were entered need not count it.
-    for (int64_t entered = 0; entered <= peer; ++entered) {
-      if (entered != rank_) segment(entered).header().entries.fetch_sub(1, std::memory_order_acq_rel);
-    }
-    return fail(Status::error(ZERO_E_PEER_FAILED, "rank %lld has failed and closed its memory before rank %lld wrote there", name_of(peer),
-                              name_of(rank_)));
-  }
+Status LocalPeers::watch_members(std::span<const int64_t> members) {
+  ZERO_TRY(health());
+  processes_.look();
+  for (const int64_t member : members) ZERO_TRY(check_present(member, nullptr));
   return {};
 }
 
-uint64_t LocalTransport::close_memory() {
-  return own().header().entries.fetch_or(SegmentHeader::kClosed, std::memory_order_acq_rel) & ~SegmentHeader::kClosed;
-}
-
-SegmentHeader &LocalTransport::root_header(int64_t peer) const {
+SegmentHeader &LocalPeers::root_header(int64_t peer) const {
   if (root_segments_ == nullptr) return segment(peer).header();
   return (*root_segments_)[static_cast<size_t>(root_ranks_[static_cast<size_t>(peer)])].header();
 }
 
-void LocalTransport::publish(const Fingerprint *fingerprint) {
+void LocalPeers::publish(const Fingerprint *fingerprint) {
   SegmentHeader &root = root_header(rank_);
   if (fingerprint != nullptr) {
     own().header().progress.enter(*fingerprint);
@@ -143,7 +204,7 @@ void LocalTransport::publish(const Fingerprint *fingerprint) {
 }
 
 /// In another group of the same ranks it is told where no collective is.
-void LocalTransport::publish_message(const Fingerprint &fingerprint, bool ends) {
+void LocalPeers::publish_message(const Fingerprint &fingerprint, bool ends) {
   const auto is_it = [&](const PeerProgress::View &view) {
     return view.inside && view.sequence == fingerprint.sequence && view.kind == fingerprint.kind;
   };
@@ -161,26 +222,20 @@ void LocalTransport::publish_message(const Fingerprint &fingerprint, bool ends) 
   root.elsewhere.enter(fingerprint);
 }
 
-bool LocalTransport::awaits(int64_t peer) const {
-  if (peer == rank_) return false;
-  if (missing_ > 0) return !arrived_[static_cast<size_t>(peer)];
-  return own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_acquire) < offered_in_place_;
-}
-
 /// A process that was stopped, or has ended, waits for nothing.
-bool LocalTransport::waits_in(int64_t peer, const Fingerprint &mine) const {
+bool LocalPeers::waits_in(int64_t peer, const Fingerprint &mine) const {
   const PeerProgress::View here = segment(peer).header().progress.view();
   const bool same = here.inside && here.sequence == mine.sequence && here.kind == mine.kind && here.caller == mine.caller;
   return same && process_state(processes_.process(peer)) == ProcessState::running;
 }
 
-std::string LocalTransport::standings_of(const Fingerprint &mine, bool in_same_call) const {
+std::string LocalPeers::standings_of(const Fingerprint &mine, bool in_same_call) const {
   constexpr int64_t kMaxNamed = 6;
   const bool message = is_message(mine.kind);
   std::string text;
   int64_t named = 0;
   for (int64_t peer = 0; peer < size_; ++peer) {
-    if (message ? peer != mine.root : !awaits(peer)) continue;
+    if (message ? peer != mine.root : !rounds_.awaits(peer)) continue;
     if (in_same_call != (!message && waits_in(peer, mine))) continue;
     if (++named > kMaxNamed) continue;
     if (!text.empty()) text += "; ";
@@ -190,15 +245,13 @@ std::string LocalTransport::standings_of(const Fingerprint &mine, bool in_same_c
   return text;
 }
 
-std::string LocalTransport::suspicions(const Fingerprint &mine) { return standings_of(mine, false); }
-
-std::string LocalTransport::progress_report(const Fingerprint &mine) {
+std::string LocalPeers::progress_report(const Fingerprint &mine) {
   std::string text = suspicions(mine);
   if (text.empty()) text = standings_of(mine, true);
   return text.empty() ? "every rank has arrived" : text;
 }
 
-std::string LocalTransport::progress_of(int64_t peer) const {
+std::string LocalPeers::progress_of(int64_t peer) const {
   const SegmentHeader &header = segment(peer).header();
   const int64_t process = processes_.process(peer);
   const ProcessState state = process_state(process);
