@@ -68,6 +68,7 @@ const (
 	KeySyncCode            = Key(czero.ZERO_KEY_SYNC_CODE)             // i64, a LineCode: of changes of parameters between replicas
 	KeyResidual            = Key(czero.ZERO_KEY_RESIDUAL)              // i64, a Residual: what becomes of rounding errors of coded gradients
 	KeyFlushPeriod         = Key(czero.ZERO_KEY_FLUSH_PERIOD)          // i64: steps from one that sends all in full to the next; 0: none does
+	KeyNeighbours          = Key(czero.ZERO_KEY_NEIGHBOURS)            // i64, a Neighbours: the replicas that the end of a period averages
 	KeyStrategy            = Key(czero.ZERO_KEY_STRATEGY)              // str: "hsdp", "diloco", "zeropp" or "slow_link"
 )
 
@@ -199,6 +200,18 @@ const (
 
 // String returns its name, for example "f32".
 func (r Residual) String() string { return nameOf("ZERO_RESIDUAL_", int64(r)) }
+
+// Neighbours is the value of KeyNeighbours.
+type Neighbours int64
+
+// The replicas that the end of a period averages.
+const (
+	NeighboursNone = Neighbours(czero.ZERO_NEIGHBOURS_NONE) // all
+	NeighboursRing = Neighbours(czero.ZERO_NEIGHBOURS_RING) // each with the one before it and the one behind it
+)
+
+// String returns its name, for example "ring".
+func (n Neighbours) String() string { return nameOf("ZERO_NEIGHBOURS_", int64(n)) }
 
 // Snapshot is the value of KeyCheckpointSnapshot.
 type Snapshot int64

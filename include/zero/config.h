@@ -212,6 +212,9 @@ enum zero_key {
       steps, counted by their calls, one sends gradients, residuals included, and parameters in
       full. 0 = none does. */
   ZERO_KEY_FLUSH_PERIOD = 345,
+  /** i64, a zero_neighbours, default ZERO_NEIGHBOURS_NONE: the replicas that the end of a period
+      (ZERO_KEY_SYNC_PERIOD) averages: all of them, or each with its neighbours (replicas.h). */
+  ZERO_KEY_NEIGHBOURS = 347,
   /** str, default "": a name for keys that suit a link, which are set unless the config sets them
       itself: "hsdp", "diloco", "zeropp" or "slow_link" (replicas.h).
       zero_describe_optimizer() tells them. */
@@ -443,6 +446,14 @@ enum zero_code {
 enum zero_residual {
   ZERO_RESIDUAL_NONE = 0, /**< They are dropped. */
   ZERO_RESIDUAL_F32 = 1   /**< They are kept in fp32 and added to the gradients of the next step. */
+};
+
+/** The replicas that are averaged at the end of a period (ZERO_KEY_NEIGHBOURS). */
+enum zero_neighbours {
+  ZERO_NEIGHBOURS_NONE = 0, /**< All of them: a full synchronisation. */
+  /** A round: each replica, with the one before it and the one behind it. The first and the last
+      are neighbours too. */
+  ZERO_NEIGHBOURS_RING = 1
 };
 
 /** The memory in which an optimizer keeps parameters, gradients and states (ZERO_KEY_TIER). */

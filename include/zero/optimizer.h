@@ -330,11 +330,14 @@ typedef struct zero_step_result {
   /** The largest reason that a rank gave to zero_optimizer_request_stop(), the same on all ranks;
       0 if no rank asked. */
   int64_t stop_reason;
-  /** 1 if replicas were synchronised in this step, or since by zero_optimizer_sync(). */
+  /** 1 if replicas were synchronised in this step, or since by zero_optimizer_sync(). Rounds with
+      neighbours (ZERO_KEY_NEIGHBOURS) count. */
   int64_t synced;
   /** With `synced`: how far replicas agreed: the norm of the mean of their changes since the last
       synchronisation, divided by the mean of the norms. 1 = all changed alike; 1 / sqrt(number of
-      replicas) = as independent noise would. Otherwise 0. */
+      replicas) = as independent noise would. After a round with neighbours: the mean of the norms
+      that the round left, divided by that before it; 1 / sqrt(3) = as independent noise would.
+      Otherwise 0. */
   double spread;
 } zero_step_result;
 

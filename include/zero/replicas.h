@@ -50,9 +50,33 @@
  * - With ZERO_KEY_SYNC_AFTER = K the period is 1 for the first K steps (post-local SGD: Lin et al.,
  *   2020).
  *
+ * **Rounds with neighbours.** With ZERO_KEY_NEIGHBOURS = ZERO_NEIGHBOURS_RING the end of a period
+ * is a round: each of the F replicas averages with its two neighbours, and receives the values of
+ * these only. Replica F - 1 and replica 0 are neighbours too. With F = 2 there is one neighbour,
+ * and each weight is 1/2. Values are added in fp32, in the order of replicas, and then divided:
+ *
+ *     W_r = (W_(r-1) + W_r + W_(r+1)) / 3
+ *
+ * - The mean of all replicas stays the same, to rounding. Differences between replicas shrink by
+ *   the factor (1 + 2 cos(2 pi / F)) / 3 per round: 0 for F = 3, 1/3 for 4, 0.54 for 5, 0.80 for 8.
+ * - W_r are the fp32 values that train (masters, where there are such) and averages
+ *   (ZERO_KEY_AVERAGE).
+ * - Loss scale, reasons to stop and the comparison of hyper-parameters are those of a full
+ *   synchronisation, over all replicas. They take a few words.
+ * - Replicas differ after a round, also if F is 2 or 3. zero_optimizer_sync() is always a full
+ *   synchronisation. Saves, loads and exports need one before them, or ZERO_E_STATE is returned.
+ *   zero_optimizer_verify() compares the ranks of each replica only.
+ * - `spread` (zero_step_result) is the mean of the norms after the round divided by that before it.
+ *   The norms are those of the changes since the last full synchronisation.
+ * - Traffic: a rank sends its P/L elements (stage 0: P) to each neighbour in fp32, and averages
+ *   likewise. zero_stats_optimizer_traffic() counts them as ZERO_OPERATION_SEND.
+ * - The outer step is that of the plain mean. Another rate, a momentum, and ZERO_KEY_SYNC_CODE are
+ *   ZERO_E_UNSUPPORTED, because these need the mean change of all replicas. A rate or momentum
+ *   within a save is not loaded.
+ *
  * **Memory** on top, in bytes per rank, with P parameters that train:
  * - a longer period: 4P/L for anchors (stage 0: 4P), as much again for outer momentum, and at most
- *   4 MiB of workspace
+ *   4 MiB of workspace. Rounds with neighbours take 2 MiB more
  * - period 1: 4 for each 16-bit gradient in this rank's share of the largest bucket
  * - each key of a code that is set: at most 6 MiB of workspace
  * - residuals: 8P/L for sums, 8P/N for their results
@@ -143,9 +167,9 @@ extern "C" {
 #endif
 
 /**
- * Brings replicas together now, with an outer step, as at the end of a period. The period goes on
- * as if nothing had happened. If replicas are together already, and without replicas, nothing is
- * done.
+ * Brings all replicas together now, with an outer step, as at the end of a period without
+ * ZERO_KEY_NEIGHBOURS. The period goes on as if nothing had happened. If replicas are together
+ * already, and without replicas, nothing is done.
  *
  * A collective over all ranks, between steps.
  *

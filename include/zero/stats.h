@@ -132,6 +132,7 @@ ZERO_API int32_t zero_stats_group_traffic(const zero_group *group, int32_t opera
  * - all_gather: parameters; in stage 0 sums of gradients, or states. Data that a step writes
  *   directly into the memory of other ranks counts as gathered.
  * - all_reduce: the flags that ranks exchange in each step.
+ * - send: values that replicas send to their neighbours (ZERO_KEY_NEIGHBOURS).
  *
  * @param[in]     optimizer  The optimizer.
  * @param[in]     operation  A zero_operation.

@@ -28,6 +28,7 @@ constexpr Choice kMasters[] = {
 constexpr Choice kCodes[] = {
     {ZERO_CODE_NONE, "ZERO_CODE_NONE"}, {ZERO_CODE_F8, "ZERO_CODE_F8"}, {ZERO_CODE_I8, "ZERO_CODE_I8"}, {ZERO_CODE_I4, "ZERO_CODE_I4"}};
 constexpr Choice kResiduals[] = {{ZERO_RESIDUAL_NONE, "ZERO_RESIDUAL_NONE"}, {ZERO_RESIDUAL_F32, "ZERO_RESIDUAL_F32"}};
+constexpr Choice kNeighbours[] = {{ZERO_NEIGHBOURS_NONE, "ZERO_NEIGHBOURS_NONE"}, {ZERO_NEIGHBOURS_RING, "ZERO_NEIGHBOURS_RING"}};
 constexpr Choice kServerOrders[] = {{ZERO_SERVER_ORDER_ROUND_ROBIN, "ZERO_SERVER_ORDER_ROUND_ROBIN"},
                                     {ZERO_SERVER_ORDER_ARRIVAL, "ZERO_SERVER_ORDER_ARRIVAL"}};
 constexpr Choice kServerRules[] = {{ZERO_SERVER_RULE_UPDATE, "ZERO_SERVER_RULE_UPDATE"},
@@ -112,6 +113,7 @@ constexpr KeyInfo kKeys[] = {
     choice_key(ZERO_KEY_SYNC_CODE, "ZERO_KEY_SYNC_CODE", kCodes, ZERO_CODE_NONE),
     choice_key(ZERO_KEY_RESIDUAL, "ZERO_KEY_RESIDUAL", kResiduals, ZERO_RESIDUAL_NONE),
     i64_key(ZERO_KEY_FLUSH_PERIOD, "ZERO_KEY_FLUSH_PERIOD", 0, kTwo62, 0),
+    choice_key(ZERO_KEY_NEIGHBOURS, "ZERO_KEY_NEIGHBOURS", kNeighbours, ZERO_NEIGHBOURS_NONE),
     str_key(ZERO_KEY_STRATEGY, "ZERO_KEY_STRATEGY"),
     i64_key(ZERO_KEY_SET, "ZERO_KEY_SET", 0, 4095, 0),
     i64_key(ZERO_KEY_FROZEN, "ZERO_KEY_FROZEN", 0, 1, 0),

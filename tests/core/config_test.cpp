@@ -25,7 +25,7 @@ TEST(Config, EveryKeyIsListedOnceWithItsName) {
     EXPECT_EQ(std::string(info->name).substr(0, 9), "ZERO_KEY_");
   }
   EXPECT_EQ(listed, static_cast<int>(all_keys().size()));
-  EXPECT_EQ(listed, 98);
+  EXPECT_EQ(listed, 99);
 }
 
 TEST(Config, UnsetKeysHaveTheirDefaults) {
@@ -96,7 +96,7 @@ TEST(Config, KeysWithChoicesTakeThoseAndNameThem) {
       }
     }
   }
-  EXPECT_EQ(keys, 18);
+  EXPECT_EQ(keys, 19);
   Config config;
   EXPECT_STREQ(config.set_i64(ZERO_KEY_FIRST_MOMENT_DTYPE, ZERO_DTYPE_F16).text(),
                "ZERO_KEY_FIRST_MOMENT_DTYPE is 3, but must be ZERO_DTYPE_F32 (1), ZERO_DTYPE_BF16 (4) or ZERO_DTYPE_F8_E4M3 (50)");

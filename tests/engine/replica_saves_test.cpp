@@ -166,5 +166,58 @@ TEST(ReplicaSaves, NeedReplicasThatAreTogether) {
   EXPECT_EQ(folder.saves().size(), 1U);
 }
 
+/// A round is not enough. What is saved after a full synchronisation goes on with the bits of the run that made one there too.
+TEST(ReplicaSaves, OfRoundsWithNeighboursNeedAFullSynchronisation) {
+  Model model = local_model();
+  model.recipe.outer_lr = 1;
+  model.recipe.outer_momentum = 0;
+  model.recipe.ring = true;
+  for (int64_t from = 0; from < 4; ++from) {
+    const Manner manner = manner_of({4, 0, from});
+    const Manner other = manner_of({4, 0, 3 - from});
+    const SaveFolder folder;
+    run_world(4, [&](const std::shared_ptr<Group> &group) {
+      const auto optimizer = begun_optimizer(group, model, manner);
+      train_steps(*optimizer, model, manner, 0, kSavedSteps);
+      const Status status = save(*checkpoint_of(optimizer), folder.path());
+      EXPECT_EQ(status.code(), ZERO_E_STATE);
+      EXPECT_TRUE(contains(status, "zero_optimizer_sync comes before")) << status.text();
+      expect_ok(run_task(*optimizer, optimizer->sync(nullptr)), "sync");
+      expect_ok(save(*checkpoint_of(optimizer), folder.path()), "save");
+      train_steps(*optimizer, model, manner, kSavedSteps, kSavedSteps + kMoreSteps);
+      const std::vector<std::byte> expected = read_slots(*optimizer, model);
+      const auto resumed = make_optimizer(group, model, other);
+      expect_ok(load(*checkpoint_of(resumed), folder.path()), "load");
+      train_steps(*resumed, model, other, kSavedSteps, kSavedSteps + kMoreSteps);
+      EXPECT_EQ(read_slots(*resumed, model), expected) << "stage " << from << " rank " << group->rank();
+    });
+  }
+}
+
+/// The rate and momentum of a save are those of another outer step.
+TEST(ReplicaSaves, OfAnOuterStepAreLoadedForRoundsWithNeighbours) {
+  Model model = local_model();
+  const Manner manner = manner_of({4, 0, 2});
+  const SaveFolder folder;
+  run_world(4, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, manner);
+    train_steps(*optimizer, model, manner, 0, kSavedSteps);
+    expect_ok(save(*checkpoint_of(optimizer), folder.path()), "save");
+  });
+  model.recipe.outer_lr = 1;
+  model.recipe.outer_momentum = 0;
+  model.recipe.ring = true;
+  run_world(4, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = make_optimizer(group, model, manner);
+    expect_ok(load(*checkpoint_of(optimizer), folder.path()), "load");
+    double rate = 0;
+    EXPECT_TRUE(optimizer->get_f64(0, ZERO_KEY_OUTER_LR, &rate).ok());
+    EXPECT_EQ(rate, 1);
+    train_steps(*optimizer, model, manner, kSavedSteps, kSavedSteps + 2);
+    expect_ok(run_task(*optimizer, optimizer->sync(nullptr)), "sync");
+    expect_same_on_all_ranks(*optimizer);
+  });
+}
+
 }  // namespace
 }  // namespace zero::test::replica_saves_test

@@ -47,9 +47,9 @@ std::string Recipe::text() const {
       std::to_string(tied) + " untouched " + std::to_string(untouched) + " unfilled " + std::to_string(unfilled_every) + " by chance " +
       std::to_string(unfilled_seed) + " gather below " + std::to_string(gather_below) + " overflow " + std::to_string(overflow_step) +
       " replicas of " + std::to_string(replica_ranks) + " period " + std::to_string(sync_period) + " after " + std::to_string(sync_after) +
-      " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " codes " + std::to_string(grad_code) + " " +
-      std::to_string(sync_code) + " " + std::to_string(gather_code) + " residual " + std::to_string(residual) + " flush " +
-      std::to_string(flush_period) + " micro-steps";
+      " outer " + std::to_string(outer_lr) + " " + std::to_string(outer_momentum) + " ring " + std::to_string(ring) + " codes " +
+      std::to_string(grad_code) + " " + std::to_string(sync_code) + " " + std::to_string(gather_code) + " residual " +
+      std::to_string(residual) + " flush " + std::to_string(flush_period) + " micro-steps";
   for (const int32_t kind : micro_steps) text += " " + std::to_string(kind);
   return text;
 }
@@ -127,6 +127,7 @@ void set_recipe(Config &config, const Recipe &recipe) {
   if (recipe.sync_period == 1) return;
   set(ZERO_KEY_SYNC_PERIOD, recipe.sync_period);
   set(ZERO_KEY_SYNC_AFTER, recipe.sync_after);
+  set(ZERO_KEY_NEIGHBOURS, recipe.ring ? ZERO_NEIGHBOURS_RING : ZERO_NEIGHBOURS_NONE);
   EXPECT_TRUE(config.set_f64(ZERO_KEY_OUTER_LR, recipe.outer_lr).ok());
   EXPECT_TRUE(config.set_f64(ZERO_KEY_OUTER_MOMENTUM, recipe.outer_momentum).ok());
 }

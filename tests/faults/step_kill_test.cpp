@@ -67,6 +67,18 @@ Training random_replicas(std::mt19937_64 &random) {
   return training;
 }
 
+/// Three to five replicas of one rank, or two of two, which average with their neighbours after two or three steps.
+Training random_rings(std::mt19937_64 &random) {
+  Training training = random_training(random);
+  Recipe &recipe = training.model.recipe;
+  training.model.ranks = 3 + static_cast<int64_t>(random() % 3);
+  training.manner.one_copy = false;
+  recipe.replica_ranks = training.model.ranks == 4 ? 1 + static_cast<int64_t>(random() % 2) : 1;
+  recipe.sync_period = 2 + static_cast<int64_t>(random() % 2);
+  recipe.ring = true;
+  return training;
+}
+
 /// Parameters that follow their masters by differences.
 Training random_differences(std::mt19937_64 &random) {
   Training training = random_training(random);
@@ -232,6 +244,8 @@ TEST(StepKill, LeavesMastersOfParametersThatFollowByDifferences) {
 }
 
 TEST(StepKill, ReachesTheRanksOfAllReplicas) { kill_ranks(full_tests() ? 400 : 24, std::mt19937_64(2028), random_replicas); }
+
+TEST(StepKill, ReachesReplicasThatAreNoNeighbours) { kill_ranks(full_tests() ? 400 : 16, std::mt19937_64(2030), random_rings); }
 
 }  // namespace
 }  // namespace zero::test::step_kill_test

@@ -108,6 +108,7 @@ class Key(enum.IntEnum):
     SYNC_CODE = 341
     RESIDUAL = 344
     FLUSH_PERIOD = 345
+    NEIGHBOURS = 347
     STRATEGY = 349
     SET = 350
     FROZEN = 351
@@ -229,6 +230,13 @@ class Residual(enum.IntEnum):
 
     NONE = 0
     F32 = 1
+
+
+class Neighbours(enum.IntEnum):
+    """zero_neighbours."""
+
+    NONE = 0
+    RING = 1
 
 
 class Tier(enum.IntEnum):
@@ -605,6 +613,7 @@ CONSTANTS = (
     ("ZERO_KEY_SYNC_CODE", Key.SYNC_CODE),
     ("ZERO_KEY_RESIDUAL", Key.RESIDUAL),
     ("ZERO_KEY_FLUSH_PERIOD", Key.FLUSH_PERIOD),
+    ("ZERO_KEY_NEIGHBOURS", Key.NEIGHBOURS),
     ("ZERO_KEY_STRATEGY", Key.STRATEGY),
     ("ZERO_KEY_SET", Key.SET),
     ("ZERO_KEY_FROZEN", Key.FROZEN),
@@ -676,6 +685,8 @@ CONSTANTS = (
     ("ZERO_CODE_I4", Code.I4),
     ("ZERO_RESIDUAL_NONE", Residual.NONE),
     ("ZERO_RESIDUAL_F32", Residual.F32),
+    ("ZERO_NEIGHBOURS_NONE", Neighbours.NONE),
+    ("ZERO_NEIGHBOURS_RING", Neighbours.RING),
     ("ZERO_TIER_HOST", Tier.HOST),
     ("ZERO_TIER_DEVICE", Tier.DEVICE),
     ("ZERO_REDUCE_SUM", Reduce.SUM),

@@ -6,6 +6,7 @@
 #include "group/group.h"
 #include "kernels/update.h"
 
+#include <tuple>
 #include <utility>
 
 namespace zero {
@@ -83,6 +84,30 @@ Status read_residual(const Config &config, Settings *out) {
   return {};
 }
 
+/// What needs the mean change of all replicas does not go with means over neighbours.
+Status read_neighbours(const Config &config, ReplicaSettings *out) {
+  out->ring = config.i64(ZERO_KEY_NEIGHBOURS) == ZERO_NEIGHBOURS_RING;
+  if (!out->ring) return {};
+  ZERO_CHECK(
+      out->part(), ZERO_E_INVALID_ARGUMENT,
+      "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step "
+      "together");
+  for (const auto &[key, value, plain] :
+       {std::tuple{ZERO_KEY_OUTER_LR, out->outer_lr, 1.0}, {ZERO_KEY_OUTER_MOMENTUM, out->outer_momentum, 0.0}}) {
+    ZERO_CHECK(
+        value == plain, ZERO_E_UNSUPPORTED,
+        "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING and %s %s, but an outer step needs the mean change of all replicas; leave it at "
+        "%s, or use ZERO_NEIGHBOURS_NONE",
+        find_key(key)->name, number_text(value).c_str(), number_text(plain).c_str());
+  }
+  ZERO_CHECK(
+      out->sync_code == kernels::Code::none, ZERO_E_UNSUPPORTED,
+      "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING and ZERO_KEY_SYNC_CODE %s, but codes shorten the mean change of all replicas, and "
+      "neighbours send their values; use ZERO_CODE_NONE, or ZERO_NEIGHBOURS_NONE",
+      choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
+  return {};
+}
+
 /// Where no whole parameters are gathered from other ranks, or not by an update of masters, nothing could follow by differences.
 Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
   out->gathers.code = static_cast<kernels::Code>(config.i64(ZERO_KEY_GATHER_CODE));
@@ -142,6 +167,7 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
   ZERO_CHECK(replicas.sync_code == kernels::Code::none || replicas.part(), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
              choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
+  ZERO_TRY(read_neighbours(config, &replicas));
   ZERO_TRY(read_gather_code(config, replicas.ranks, out));
   ZERO_TRY(read_residual(config, out));
   if (!replicas.any()) return {};
@@ -230,6 +256,7 @@ std::string Settings::text() const {
   add_choice(ZERO_KEY_GRAD_CODE, static_cast<int64_t>(replicas.grad_code));
   add_choice(ZERO_KEY_GATHER_CODE, static_cast<int64_t>(gathers.code));
   add_choice(ZERO_KEY_SYNC_CODE, static_cast<int64_t>(replicas.sync_code));
+  add_choice(ZERO_KEY_NEIGHBOURS, replicas.ring ? ZERO_NEIGHBOURS_RING : ZERO_NEIGHBOURS_NONE);
   add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   add(ZERO_KEY_FLUSH_PERIOD, std::to_string(replicas.flush_period));
   std::string weights;

@@ -25,6 +25,7 @@ struct ReplicaSettings {
   double outer_momentum;
   kernels::Code grad_code;  ///< of sums of gradients between replicas
   kernels::Code sync_code;  ///< of changes of parameters
+  bool ring;                ///< periods end with means over neighbours
   bool residual;            ///< what coding of gradients lost is added to later ones
   int64_t flush_period;     ///< steps from one that sends in full what else is coded to the next; 0: none does
 

@@ -64,12 +64,12 @@ Task Steps::compare_runs_of_replicas() {
 }
 
 /// Changes the elements that this rank updates. The caller gathers them.
-Task Steps::sync_replicas() {
+Task Steps::sync_replicas(Replicas::Meeting meeting) {
   const TraceSpan span(parts_.trace, "synchronise replicas");
   parts_.groups.across()->set_caller(Caller::sync);
   ZERO_CO_AWAIT(compare_runs_of_replicas());
   ZERO_CO_TRY(parts_.guard.begin_change(parts_.paths.writes() || parts_.one_copy()));
-  ZERO_CO_AWAIT(parts_.replicas.bring_together(&parts_.replica_run.spread));
+  ZERO_CO_AWAIT(parts_.replicas.bring_together(meeting, &parts_.replica_run.spread));
   parts_.replica_run.synced = true;
   co_return Status();
 }
@@ -86,7 +86,7 @@ Task Steps::sync(zero_step_result *out) {
                 "gradients of a step were acquired or given; zero_optimizer_step comes before zero_optimizer_sync");
   if (!parts_.replicas.differ()) co_return write_result(out);
   ZERO_CO_AWAIT(parts_.await_readers());
-  ZERO_CO_AWAIT(sync_replicas());
+  ZERO_CO_AWAIT(sync_replicas(Replicas::Meeting::all));
   if (parts_.settings.stage > 0) ZERO_CO_AWAIT(parts_.gathers.gather(ParamGatherer::Buckets::trained));
   parts_.guard.end_change();
   ZERO_CO_TRY(parts_.memory->kernels().status());

@@ -174,6 +174,12 @@ void OptimizerReport::describe_replicas(std::string &text) const {
              replicas.flush_period > 0 ? ("once in " + count_text(replicas.flush_period, "step")).c_str() : "in no step");
   }
   if (!replicas.part()) return;
+  if (replicas.ring) {
+    add_line(text, "rounds of replicas with neighbours in a ring: %safter every %s, in %s; this rank sends %lld bytes each time",
+             replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code),
+             lld(parts_.replicas.sent_to_neighbours_nbytes()));
+    return;
+  }
   add_line(text,
            "synchronisation of replicas: %safter every %s, in %s, with outer rate %s and momentum %s; this rank sends about %lld "
            "bytes each time",

@@ -327,7 +327,7 @@ Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
 Status SavedState::store_outer(const Facts &facts) const {
   for (const auto &[key, name] : {std::pair{ZERO_KEY_OUTER_LR, kOuterLr}, {ZERO_KEY_OUTER_MOMENTUM, kOuterMomentum}}) {
     const auto found = facts.find(name);
-    if (found == facts.end() || !optimizer_->parts_.settings.replicas.part()) continue;
+    if (found == facts.end() || !optimizer_->parts_.settings.replicas.part() || optimizer_->parts_.settings.replicas.ring) continue;
     double value = 0;
     ZERO_TRY(check_fact(read_hex_float(found->second, &value) && check_f64(key, value).ok(), name, facts));
     // Without momentum of its own the optimizer keeps none.

@@ -205,7 +205,7 @@ Task Steps::gather() {
   const Stopwatch stopwatch(times_.gather_ns, parts_.trace, "gather");
   if (!parts_.step.skips || parts_.replica_run.syncs) parts_.guard.changes_in(CallGuard::kStep);
   if (!parts_.step.skips && parts_.settings.algorithm == nullptr) parts_.state.quantized_params.encode_masters(parts_.paths.device_decides());
-  if (parts_.replica_run.syncs) ZERO_CO_AWAIT(sync_replicas());
+  if (parts_.replica_run.syncs) ZERO_CO_AWAIT(sync_replicas(parts_.replicas.meeting()));
   if (!parts_.step.skips && parts_.paths.writes()) {
     ZERO_CO_AWAIT(barrier(*parts_.groups.gather()));
   } else if ((!parts_.step.skips || parts_.replica_run.syncs) && parts_.settings.stage > 0) {

@@ -55,7 +55,7 @@ class Steps {
   /// @name Several replicas (replica_steps.cpp)
   /// @{
   Task compare_runs_of_replicas();
-  Task sync_replicas();
+  Task sync_replicas(Replicas::Meeting meeting);
   /// @}
 
   OptimizerParts &parts_;

@@ -46,7 +46,8 @@ int64_t Replicas::workspace_nbytes() const {
   if (!settings_.part()) return 0;
   const int64_t codes =
       settings_.sync_code != kernels::Code::none ? CodedMean::nbytes(settings_.sync_code, largest_part(), settings_.count) : 0;
-  return largest_part() * static_cast<int64_t>(sizeof(float)) + codes;
+  const int64_t received = settings_.ring ? NeighbourMean::nbytes(largest_part(), settings_.count) : 0;
+  return largest_part() * static_cast<int64_t>(sizeof(float)) + codes + received;
 }
 
 Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> across, const MemorySource &source) {
@@ -56,6 +57,7 @@ Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> acro
   if (!settings_.part()) return {};
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, largest_part() * static_cast<int64_t>(sizeof(float)), &memory_));
   changes_ = reinterpret_cast<float *>(memory_.data());
+  if (settings_.ring) return neighbours_.open(largest_part(), *across_, source);
   if (settings_.sync_code == kernels::Code::none) return {};
   for (int64_t index = 0; index < plan().bucket_count(); ++index) full_lines_.push_back(plan().shared_lines(index));
   return coded_.open(settings_.sync_code, largest_part(), across_->size(), source);
@@ -64,6 +66,7 @@ Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> acro
 void Replicas::close() {
   memory_.release();
   coded_.close();
+  neighbours_.close();
   full_lines_.clear();
   within_.reset();
   across_.reset();
@@ -118,20 +121,24 @@ void Replicas::part() {
   }
 }
 
-Task Replicas::bring_together(double *out_spread) {
-  kernels::ExactSum own;
-  kernels::ExactSum mean;
-  for (const int64_t index : plan().order()) ZERO_CO_AWAIT(bring_bucket(index, own, mean));
-  ZERO_CO_AWAIT(measure(own, mean, out_spread));
-  differ_ = false;
+Task Replicas::bring_together(Meeting meeting, double *out_spread) {
+  Squares squares;
+  for (const int64_t index : plan().order()) ZERO_CO_AWAIT(bring_bucket(meeting, index, squares));
+  ZERO_CO_AWAIT(measure(meeting, squares, out_spread));
+  if (meeting == Meeting::all) differ_ = false;
   co_return kernels_.status();
 }
 
 /// Parts begin on lines, and the results do not depend on where they are cut.
-Task Replicas::bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::ExactSum &mean) {
+Task Replicas::bring_bucket(Meeting meeting, int64_t bucket, Squares &squares) {
   const Range all = updated(bucket);
   for (int64_t begin = all.begin; begin < all.end; begin += kPartElements) {
-    ZERO_CO_AWAIT(bring_part({bucket, {begin, std::min(all.end, begin + kPartElements)}}, own, mean));
+    const Part part{bucket, {begin, std::min(all.end, begin + kPartElements)}};
+    if (meeting == Meeting::neighbours) {
+      ZERO_CO_AWAIT(average_with_neighbours(part, squares));
+    } else {
+      ZERO_CO_AWAIT(bring_part(part, squares));
+    }
   }
   if (!layout_.format_in(plan().bucket(bucket)).coded()) co_return Status();
   for (const int64_t id : plan().bucket(bucket).params) {
@@ -142,17 +149,35 @@ Task Replicas::bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::Exa
 }
 
 /// The change of a replica is its anchor minus its parameters: the sign of a gradient.
-Task Replicas::bring_part(const Part &part, kernels::ExactSum &own, kernels::ExactSum &mean) {
+void Replicas::read_changes(const Part &part, kernels::ExactSum &squares) const {
   const int64_t count = part.range.count();
   read_values(part, changes_);
   kernels_.scale(changes_, changes_, count, -1);
   kernels_.add(changes_, DType::f32, floats(ZERO_SLOT_ANCHOR, part), DType::f32, count, 1);
-  kernels_.add_squares(changes_, DType::f32, count, own);
+  kernels_.add_squares(changes_, DType::f32, count, squares);
+}
+
+Task Replicas::bring_part(const Part &part, Squares &squares) {
+  const int64_t count = part.range.count();
+  read_changes(part, squares.before);
   ZERO_CO_AWAIT(average_changes(part));
-  kernels_.add_squares(changes_, DType::f32, count, mean);
+  kernels_.add_squares(changes_, DType::f32, count, squares.after);
   make_outer_step(part);
   float *average = floats(ZERO_SLOT_AVERAGE, part);
   if (average != nullptr) ZERO_CO_AWAIT(all_reduce(*across_, average, average, count, DType::f32, ReduceOp::avg));
+  co_return Status();
+}
+
+/// Anchors stay, because replicas still have only these in common. Values are averaged, not
+/// changes, so that replicas with the same values keep them.
+Task Replicas::average_with_neighbours(const Part &part, Squares &squares) {
+  read_changes(part, squares.before);
+  read_values(part, changes_);
+  ZERO_CO_AWAIT(neighbours_.run(*across_, changes_, part.range.count()));
+  write_values(part, changes_);
+  read_changes(part, squares.after);
+  float *average = floats(ZERO_SLOT_AVERAGE, part);
+  if (average != nullptr) ZERO_CO_AWAIT(neighbours_.run(*across_, average, part.range.count()));
   co_return Status();
 }
 
@@ -182,24 +207,39 @@ void Replicas::make_outer_step(const Part &part) const {
 }
 
 /// Sums of squares are exact, so that the result does not depend on how replicas are sharded.
-Task Replicas::measure(const kernels::ExactSum &own, const kernels::ExactSum &mean, double *out_spread) const {
+Task Replicas::measure(Meeting meeting, const Squares &squares, double *out_spread) const {
   constexpr size_t kLimbs = kernels::ExactSum::kExported;
   std::vector<int64_t> limbs(2 * kLimbs);
-  own.export_limbs(limbs.data());
-  mean.export_limbs(limbs.data() + kLimbs);
+  squares.before.export_limbs(limbs.data());
+  squares.after.export_limbs(limbs.data() + kLimbs);
   std::vector<int64_t> sums = limbs;
   if (!all_ && within_->size() > 1) {
     ZERO_CO_AWAIT(all_reduce(*within_, limbs.data(), sums.data(), std::ssize(limbs), DType::i64, ReduceOp::sum));
   }
-  const double norm = std::sqrt(kernels::ExactSum::import_limbs(sums.data()).total());
-  const double mean_norm = std::sqrt(kernels::ExactSum::import_limbs(sums.data() + kLimbs).total());
-  std::vector<double> norms(static_cast<size_t>(across_->size()));
-  const Cuts cuts = even_cuts(std::ssize(norms), across_->size());
-  ZERO_CO_AWAIT(all_gather(*across_, &norm, norms.data(), cuts, DType::f64));
-  double sum = 0;
-  for (const double each : norms) sum += each;
-  *out_spread = sum > 0 ? mean_norm * static_cast<double>(norms.size()) / sum : 1;
+  const std::array<double, 2> norms = {std::sqrt(kernels::ExactSum::import_limbs(sums.data()).total()),
+                                       std::sqrt(kernels::ExactSum::import_limbs(sums.data() + kLimbs).total())};
+  std::vector<double> all(norms.size() * static_cast<size_t>(across_->size()));
+  const Cuts cuts = even_cuts(std::ssize(all), across_->size());
+  ZERO_CO_AWAIT(all_gather(*across_, norms.data(), all.data(), cuts, DType::f64));
+  double before = 0;
+  double after = 0;
+  for (size_t at = 0; at < all.size(); at += norms.size()) {
+    before += all[at];
+    after += all[at + 1];
+  }
+  if (meeting == Meeting::all) after = norms[1] * static_cast<double>(across_->size());  // all have the same
+  *out_spread = before > 0 ? after / before : 1;
   co_return Status();
+}
+
+int64_t Replicas::sent_to_neighbours_nbytes() const {
+  int64_t count = 0;
+  for (const int64_t index : plan().order()) {
+    const Part whole{index, updated(index)};
+    const bool average = !whole.range.empty() && floats(ZERO_SLOT_AVERAGE, whole) != nullptr;
+    count += whole.range.count() * (average ? 2 : 1);
+  }
+  return NeighbourMean::neighbours(settings_.count) * count * static_cast<int64_t>(sizeof(float));
 }
 
 Task Replicas::take_first() {
@@ -224,6 +264,9 @@ Status Replicas::set(int32_t key, double value) {
   ZERO_TRY(check_f64(key, value));
   ZERO_CHECK(settings_.part(), ZERO_E_UNSUPPORTED, "%s is no hyper-parameter of this optimizer: ZERO_KEY_SYNC_PERIOD is 1",
              find_key(key)->name);
+  ZERO_CHECK(!settings_.ring || value == (key == ZERO_KEY_OUTER_LR ? 1 : 0), ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING, so %s stays %s: an outer step needs the mean change of all replicas",
+             find_key(key)->name, key == ZERO_KEY_OUTER_LR ? "1" : "0");
   ZERO_CHECK(key == ZERO_KEY_OUTER_LR || value == 0 || settings_.outer_momentum > 0, ZERO_E_STATE,
              "ZERO_KEY_OUTER_MOMENTUM was 0 when the optimizer was created, so it keeps no outer momentum; set it in the config");
   (key == ZERO_KEY_OUTER_LR ? outer_.lr : outer_.momentum) = value;

@@ -1,6 +1,6 @@
 /// @file Replicas: the parameters that several replicas of a model last had in common while each makes steps of its own, and the
-/// synchronisation: the mean of their changes, and an outer step with it. Knows slots and the ranks with the same shard; never votes or
-/// gradients.
+/// synchronisation: the mean of their changes, and an outer step with it; or the mean of a replica and its neighbours. Knows slots and the
+/// ranks with the same shard; never votes or gradients.
 #pragma once
 
 #include "core/task.h"
@@ -10,6 +10,7 @@
 #include "engine/layout/layout.h"
 #include "engine/layout/params.h"
 #include "engine/parameters/quantized_params.h"
+#include "engine/replicas/neighbour_mean.h"
 #include "engine/storage/tensor_slots.h"
 #include "group/group.h"
 #include "kernels/exact_sum.h"
@@ -30,6 +31,9 @@ class Replicas {
     double lr;
     double momentum;
   };
+
+  /// The replicas that a synchronisation averages.
+  enum class Meeting : uint8_t { all, neighbours };
 
   /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
   Replicas(const Params &params, const Layout &layout, const TensorSlots &tensors, const QuantizedParams &quantized_params, const Kernels &kernels,
@@ -57,6 +61,8 @@ class Replicas {
   bool together(int64_t calls) const { return settings_.any() && (!settings_.part() || calls < settings_.after); }
   /// Whether the next step ends with a synchronisation.
   bool due(int64_t calls) const { return settings_.any() && !together(calls) && (calls + 1 - settings_.after) % settings_.period == 0; }
+  /// At the end of a period.
+  Meeting meeting() const { return settings_.ring ? Meeting::neighbours : Meeting::all; }
   /// @}
 
   bool first() const { return across_ == nullptr || across_->rank() == 0; }
@@ -72,14 +78,17 @@ class Replicas {
 
   /// @name Collectives over all replicas
   /// @{
-  /// Parameters, masters and averages become what the outer step makes of them. *out_spread: the norm of the mean change, divided by the
-  /// mean of the norms of all replicas' changes; 1 where nothing changed.
-  Task bring_together(double *out_spread);
+  /// Parameters, masters and averages become what the outer step makes of them, or means over neighbours. *out_spread: the mean of the
+  /// norms of all replicas' changes once they have been averaged, divided by that before; 1 where nothing changed.
+  Task bring_together(Meeting meeting, double *out_spread);
   /// The elements that this rank updates become those of the first replica.
   Task take_first();
   /// *value becomes the largest.
   Task largest(int64_t *value) const;
   /// @}
+
+  /// Bytes that this rank sends in a meeting with neighbours. Not a collective.
+  int64_t sent_to_neighbours_nbytes() const;
 
   /// @name Rate and momentum of the outer step
   /// @{
@@ -105,11 +114,19 @@ class Replicas {
   float *floats(int32_t slot, const Part &part) const;
   void read_values(const Part &part, float *out) const;
   void write_values(const Part &part, const float *values) const;
-  Task bring_bucket(int64_t bucket, kernels::ExactSum &own, kernels::ExactSum &mean);
-  Task bring_part(const Part &part, kernels::ExactSum &own, kernels::ExactSum &mean);
+  /// Squares of the changes of this replica.
+  struct Squares {
+    kernels::ExactSum before;  ///< they were averaged
+    kernels::ExactSum after;
+  };
+
+  void read_changes(const Part &part, kernels::ExactSum &squares) const;
+  Task bring_bucket(Meeting meeting, int64_t bucket, Squares &squares);
+  Task bring_part(const Part &part, Squares &squares);
+  Task average_with_neighbours(const Part &part, Squares &squares);
   Task average_changes(const Part &part);
   void make_outer_step(const Part &part) const;
-  Task measure(const kernels::ExactSum &own, const kernels::ExactSum &mean, double *out_spread) const;
+  Task measure(Meeting meeting, const Squares &squares, double *out_spread) const;
 
   const Params &params_;
   const Layout &layout_;
@@ -123,6 +140,7 @@ class Replicas {
   Arena memory_;
   float *changes_ = nullptr;  ///< of a part
   CodedMean coded_;
+  NeighbourMean neighbours_;
   std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: those that are not coded
   Outer outer_;
   bool differ_ = false;

@@ -103,6 +103,7 @@ const (
 	ZERO_KEY_SYNC_CODE                int32 = 341
 	ZERO_KEY_RESIDUAL                 int32 = 344
 	ZERO_KEY_FLUSH_PERIOD             int32 = 345
+	ZERO_KEY_NEIGHBOURS               int32 = 347
 	ZERO_KEY_STRATEGY                 int32 = 349
 	ZERO_KEY_SET                      int32 = 350
 	ZERO_KEY_FROZEN                   int32 = 351
@@ -214,6 +215,12 @@ const (
 const (
 	ZERO_RESIDUAL_NONE int32 = 0
 	ZERO_RESIDUAL_F32  int32 = 1
+)
+
+// enum zero_neighbours
+const (
+	ZERO_NEIGHBOURS_NONE int32 = 0
+	ZERO_NEIGHBOURS_RING int32 = 1
 )
 
 // enum zero_tier
@@ -555,6 +562,7 @@ var Constants = []struct {
 	{"ZERO_KEY_SYNC_CODE", int64(ZERO_KEY_SYNC_CODE)},
 	{"ZERO_KEY_RESIDUAL", int64(ZERO_KEY_RESIDUAL)},
 	{"ZERO_KEY_FLUSH_PERIOD", int64(ZERO_KEY_FLUSH_PERIOD)},
+	{"ZERO_KEY_NEIGHBOURS", int64(ZERO_KEY_NEIGHBOURS)},
 	{"ZERO_KEY_STRATEGY", int64(ZERO_KEY_STRATEGY)},
 	{"ZERO_KEY_SET", int64(ZERO_KEY_SET)},
 	{"ZERO_KEY_FROZEN", int64(ZERO_KEY_FROZEN)},
@@ -626,6 +634,8 @@ var Constants = []struct {
 	{"ZERO_CODE_I4", int64(ZERO_CODE_I4)},
 	{"ZERO_RESIDUAL_NONE", int64(ZERO_RESIDUAL_NONE)},
 	{"ZERO_RESIDUAL_F32", int64(ZERO_RESIDUAL_F32)},
+	{"ZERO_NEIGHBOURS_NONE", int64(ZERO_NEIGHBOURS_NONE)},
+	{"ZERO_NEIGHBOURS_RING", int64(ZERO_NEIGHBOURS_RING)},
 	{"ZERO_TIER_HOST", int64(ZERO_TIER_HOST)},
 	{"ZERO_TIER_DEVICE", int64(ZERO_TIER_DEVICE)},
 	{"ZERO_REDUCE_SUM", int64(ZERO_REDUCE_SUM)},

@@ -94,6 +94,7 @@ const ZERO_KEY_GATHER_CODE = Int32(340)
 const ZERO_KEY_SYNC_CODE = Int32(341)
 const ZERO_KEY_RESIDUAL = Int32(344)
 const ZERO_KEY_FLUSH_PERIOD = Int32(345)
+const ZERO_KEY_NEIGHBOURS = Int32(347)
 const ZERO_KEY_STRATEGY = Int32(349)
 const ZERO_KEY_SET = Int32(350)
 const ZERO_KEY_FROZEN = Int32(351)
@@ -185,6 +186,10 @@ const ZERO_CODE_I4 = Int32(3)
 # enum zero_residual
 const ZERO_RESIDUAL_NONE = Int32(0)
 const ZERO_RESIDUAL_F32 = Int32(1)
+
+# enum zero_neighbours
+const ZERO_NEIGHBOURS_NONE = Int32(0)
+const ZERO_NEIGHBOURS_RING = Int32(1)
 
 # enum zero_tier
 const ZERO_TIER_HOST = Int32(0)
@@ -357,6 +362,7 @@ const KEY = Enumeration("key", [
     :sync_code => ZERO_KEY_SYNC_CODE,
     :residual => ZERO_KEY_RESIDUAL,
     :flush_period => ZERO_KEY_FLUSH_PERIOD,
+    :neighbours => ZERO_KEY_NEIGHBOURS,
     :strategy => ZERO_KEY_STRATEGY,
     :set => ZERO_KEY_SET,
     :frozen => ZERO_KEY_FROZEN,
@@ -448,6 +454,10 @@ const CODE = Enumeration("code", [
 const RESIDUAL = Enumeration("residual", [
     :none => ZERO_RESIDUAL_NONE,
     :f32 => ZERO_RESIDUAL_F32,
+])
+const NEIGHBOURS = Enumeration("neighbours", [
+    :none => ZERO_NEIGHBOURS_NONE,
+    :ring => ZERO_NEIGHBOURS_RING,
 ])
 const TIER = Enumeration("tier", [
     :host => ZERO_TIER_HOST,
@@ -1882,6 +1892,7 @@ const CONSTANTS = [
     "ZERO_KEY_SYNC_CODE" => Int64(ZERO_KEY_SYNC_CODE),
     "ZERO_KEY_RESIDUAL" => Int64(ZERO_KEY_RESIDUAL),
     "ZERO_KEY_FLUSH_PERIOD" => Int64(ZERO_KEY_FLUSH_PERIOD),
+    "ZERO_KEY_NEIGHBOURS" => Int64(ZERO_KEY_NEIGHBOURS),
     "ZERO_KEY_STRATEGY" => Int64(ZERO_KEY_STRATEGY),
     "ZERO_KEY_SET" => Int64(ZERO_KEY_SET),
     "ZERO_KEY_FROZEN" => Int64(ZERO_KEY_FROZEN),
@@ -1953,6 +1964,8 @@ const CONSTANTS = [
     "ZERO_CODE_I4" => Int64(ZERO_CODE_I4),
     "ZERO_RESIDUAL_NONE" => Int64(ZERO_RESIDUAL_NONE),
     "ZERO_RESIDUAL_F32" => Int64(ZERO_RESIDUAL_F32),
+    "ZERO_NEIGHBOURS_NONE" => Int64(ZERO_NEIGHBOURS_NONE),
+    "ZERO_NEIGHBOURS_RING" => Int64(ZERO_NEIGHBOURS_RING),
     "ZERO_TIER_HOST" => Int64(ZERO_TIER_HOST),
     "ZERO_TIER_DEVICE" => Int64(ZERO_TIER_DEVICE),
     "ZERO_REDUCE_SUM" => Int64(ZERO_REDUCE_SUM),

@@ -159,6 +159,7 @@ pub const ZERO_KEY_GATHER_CODE: i32 = 340;
 pub const ZERO_KEY_SYNC_CODE: i32 = 341;
 pub const ZERO_KEY_RESIDUAL: i32 = 344;
 pub const ZERO_KEY_FLUSH_PERIOD: i32 = 345;
+pub const ZERO_KEY_NEIGHBOURS: i32 = 347;
 pub const ZERO_KEY_STRATEGY: i32 = 349;
 pub const ZERO_KEY_SET: i32 = 350;
 pub const ZERO_KEY_FROZEN: i32 = 351;
@@ -250,6 +251,10 @@ pub const ZERO_CODE_I4: i32 = 3;
 // enum zero_residual
 pub const ZERO_RESIDUAL_NONE: i32 = 0;
 pub const ZERO_RESIDUAL_F32: i32 = 1;
+
+// enum zero_neighbours
+pub const ZERO_NEIGHBOURS_NONE: i32 = 0;
+pub const ZERO_NEIGHBOURS_RING: i32 = 1;
 
 // enum zero_tier
 pub const ZERO_TIER_HOST: i32 = 0;
@@ -1147,6 +1152,7 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_SYNC_CODE", ZERO_KEY_SYNC_CODE as i64),
     ("ZERO_KEY_RESIDUAL", ZERO_KEY_RESIDUAL as i64),
     ("ZERO_KEY_FLUSH_PERIOD", ZERO_KEY_FLUSH_PERIOD as i64),
+    ("ZERO_KEY_NEIGHBOURS", ZERO_KEY_NEIGHBOURS as i64),
     ("ZERO_KEY_STRATEGY", ZERO_KEY_STRATEGY as i64),
     ("ZERO_KEY_SET", ZERO_KEY_SET as i64),
     ("ZERO_KEY_FROZEN", ZERO_KEY_FROZEN as i64),
@@ -1218,6 +1224,8 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_CODE_I4", ZERO_CODE_I4 as i64),
     ("ZERO_RESIDUAL_NONE", ZERO_RESIDUAL_NONE as i64),
     ("ZERO_RESIDUAL_F32", ZERO_RESIDUAL_F32 as i64),
+    ("ZERO_NEIGHBOURS_NONE", ZERO_NEIGHBOURS_NONE as i64),
+    ("ZERO_NEIGHBOURS_RING", ZERO_NEIGHBOURS_RING as i64),
     ("ZERO_TIER_HOST", ZERO_TIER_HOST as i64),
     ("ZERO_TIER_DEVICE", ZERO_TIER_DEVICE as i64),
     ("ZERO_REDUCE_SUM", ZERO_REDUCE_SUM as i64),

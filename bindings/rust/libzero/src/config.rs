@@ -8,7 +8,7 @@ use libzero_sys as sys;
 use crate::abi;
 use crate::allocator::{self, Allocator};
 use crate::enums::{
-    Code, DType, Divisor, LineCode, Master, Nonfinite, Residual, Rounding, ServerOrder, ServerRule, Snapshot, Tier, Unfilled,
+    Code, DType, Divisor, LineCode, Master, Neighbours, Nonfinite, Residual, Rounding, ServerOrder, ServerRule, Snapshot, Tier, Unfilled,
 };
 use crate::error::{check, Error, Result};
 use crate::key::Key;
@@ -226,6 +226,7 @@ values! {
     Divisor, value => set_i64 i64::from(value.raw());
     LineCode, value => set_i64 i64::from(value.raw());
     Master, value => set_i64 i64::from(value.raw());
+    Neighbours, value => set_i64 i64::from(value.raw());
     Nonfinite, value => set_i64 i64::from(value.raw());
     Residual, value => set_i64 i64::from(value.raw());
     Rounding, value => set_i64 i64::from(value.raw());

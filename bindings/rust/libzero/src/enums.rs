@@ -2,6 +2,10 @@
 
 use libzero_sys as sys;
 
+mod replicas;
+
+pub use replicas::{LineCode, Neighbours, Residual};
+
 macro_rules! c_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $constant:ident,)* }) => {
         $(#[$doc])*
@@ -172,30 +176,6 @@ c_enum! {
         Nearest = ZERO_ROUNDING_NEAREST,
         /// Up or down with probabilities that keep the mean.
         Stochastic = ZERO_ROUNDING_STOCHASTIC,
-    }
-}
-
-c_enum! {
-    /// The form of values that travel between ranks ([`Key::GradCode`](crate::Key::GradCode)).
-    LineCode {
-        /// In fp32.
-        None = ZERO_CODE_NONE,
-        /// E4M3 with a scale per 256 elements.
-        F8 = ZERO_CODE_F8,
-        /// Integers to 127 with a scale per 256 elements.
-        I8 = ZERO_CODE_I8,
-        /// Integers to 7 with a scale per 256 elements.
-        I4 = ZERO_CODE_I4,
-    }
-}
-
-c_enum! {
-    /// What becomes of the rounding errors of coded gradients ([`Key::Residual`](crate::Key::Residual)).
-    Residual {
-        /// They are dropped.
-        None = ZERO_RESIDUAL_NONE,
-        /// They are kept in fp32 and added to the gradients of the next step.
-        F32 = ZERO_RESIDUAL_F32,
     }
 }
 

@@ -115,6 +115,8 @@ c_enum! {
         Residual = ZERO_KEY_RESIDUAL,
         /// Steps from one that sends all in full to the next; 0: none does.
         FlushPeriod = ZERO_KEY_FLUSH_PERIOD,
+        /// A [`Neighbours`](crate::Neighbours): the replicas that the end of a period averages.
+        Neighbours = ZERO_KEY_NEIGHBOURS,
         /// `hsdp`, `diloco`, `zeropp` or `slow_link`: sets the keys of replicas that are not set.
         Strategy = ZERO_KEY_STRATEGY,
         /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.

@@ -81,8 +81,8 @@ pub use config::{Config, Value};
 pub use device::{DeviceSlice, DeviceSliceMut};
 pub use element::{Element, F8Ue5M3, SlotElement, F8E4M3};
 pub use enums::{
-    Code, DType, Divisor, Feature, Finding, LineCode, Master, Memory, MicroStep, Nonfinite, Operation, Part, ReduceOp, Residual, Rounding,
-    ServerOrder, ServerRule, Slot, Snapshot, Source, SyncRule, TensorScope, TextForm, Tier, Unfilled,
+    Code, DType, Divisor, Feature, Finding, LineCode, Master, Memory, MicroStep, Neighbours, Nonfinite, Operation, Part, ReduceOp, Residual,
+    Rounding, ServerOrder, ServerRule, Slot, Snapshot, Source, SyncRule, TensorScope, TextForm, Tier, Unfilled,
 };
 pub use error::{check, Error, Result, Scope};
 pub use group::{Group, MPI_WORLD};

@@ -34,6 +34,7 @@ fn every_constant_of_the_headers_has_its_variant() {
     assert_complete("ZERO_SNAPSHOT_", Snapshot::NAMES);
     assert_complete("ZERO_CODE_", LineCode::NAMES);
     assert_complete("ZERO_RESIDUAL_", Residual::NAMES);
+    assert_complete("ZERO_NEIGHBOURS_", Neighbours::NAMES);
     assert_complete("ZERO_SERVER_ORDER_", ServerOrder::NAMES);
     assert_complete("ZERO_SERVER_RULE_", ServerRule::NAMES);
 }
@@ -56,6 +57,7 @@ fn no_enum_of_the_headers_is_missing_here() {
         "SNAPSHOT",
         "CODE",
         "RESIDUAL",
+        "NEIGHBOURS",
         "SERVER",
         "PART",
         "TEXT",
