@@ -12,6 +12,7 @@ const char replica_usage[] =
     "  --replica-ranks R    consecutive ranks share one replica of the model; -1: those of a host; default 0: all ranks\n"
     "  --sync-every H       replicas make steps of their own and meet after every H; default 1: they make every step together\n"
     "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n"
+    "  --neighbours KIND    none (default): replicas meet all others, or ring: each meets the one before it and the one behind it\n"
     "  --grad-code CODE     sums of gradients travel between replicas as f8, i8 or i4; default f32\n"
     "  --sync-code CODE     the same for changes of parameters when they meet\n"
     "  --gather-code CODE   parameters follow their masters by differences in f8, i8 or i4, with --stage 1 or 2; default f32\n"
@@ -54,6 +55,12 @@ int replica_option(struct replica_options *options, const char *name, const char
     options->strategy = text; /* the library knows the names */
     return 1;
   }
+  if (strcmp(name, "neighbours") == 0) {
+    options->neighbours = strcmp(text, "ring") == 0 ? ZERO_NEIGHBOURS_RING : ZERO_NEIGHBOURS_NONE;
+    if (options->neighbours || strcmp(text, "none") == 0) return 1;
+    fprintf(stderr, "%s: --neighbours %s: expected none or ring\n", program_invocation_short_name, text);
+    return -1;
+  }
   if (strcmp(name, "residual") == 0) {
     options->residual = strcmp(text, "f32") == 0;
     if (options->residual || strcmp(text, "none") == 0) return 1;
@@ -78,6 +85,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
                  {ZERO_KEY_GRAD_CODE, options->grad_code, "set code of gradients"},
                  {ZERO_KEY_GATHER_CODE, options->gather_code, "set code of gathers"},
                  {ZERO_KEY_SYNC_CODE, options->sync_code, "set code of synchronisations"},
+                 {ZERO_KEY_NEIGHBOURS, options->neighbours, "set neighbours"},
                  {ZERO_KEY_RESIDUAL, options->residual, "set residual"},
                  {ZERO_KEY_FLUSH_PERIOD, options->flush, "set period of full steps"}};
   for (size_t i = 0; i < sizeof kChosen / sizeof *kChosen; i++) {

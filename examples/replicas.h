@@ -9,6 +9,7 @@ struct replica_options {
   int64_t ranks;     /* of one replica; 0: all, -1: those of a host */
   int64_t every;     /* steps from one synchronisation to the next; 0 and 1: replicas make every step together */
   int64_t nesterov;  /* synchronisations end with an outer step */
+  int64_t neighbours; /* a zero_neighbours: the replicas that meet */
   int64_t grad_code; /* a zero_code: of sums of gradients between replicas */
   int64_t sync_code; /* a zero_code: of changes of parameters */
   int64_t gather_code; /* a zero_code: of differences by which parameters follow their masters */

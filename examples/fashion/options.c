@@ -238,6 +238,7 @@ static const struct option kOptions[] = {
     {"replica-ranks", required_argument, NULL, kReplicas},
     {"sync-every", required_argument, NULL, kReplicas},
     {"outer", required_argument, NULL, kReplicas},
+    {"neighbours", required_argument, NULL, kReplicas},
     {"grad-code", required_argument, NULL, kReplicas},
     {"gather-code", required_argument, NULL, kReplicas},
     {"sync-code", required_argument, NULL, kReplicas},

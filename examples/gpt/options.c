@@ -79,6 +79,7 @@ static const struct choice kPrecisions[] = {{"f32", ZERO_DTYPE_F32}, {"bf16", ZE
 static const struct choice kWho[] = {{"blas", kProductsBlas}, {"plain", kProductsPlain}, {NULL, 0}};
 
 static const struct choice kResiduals[] = {{"none", ZERO_RESIDUAL_NONE}, {"f32", ZERO_RESIDUAL_F32}, {NULL, 0}};
+static const struct choice kNeighbours[] = {{"none", ZERO_NEIGHBOURS_NONE}, {"ring", ZERO_NEIGHBOURS_RING}, {NULL, 0}};
 static const struct choice kOuter[] = {{"mean", 0}, {"nesterov", 1}, {NULL, 0}};
 
 static const struct choice kCodes[] = {
@@ -131,6 +132,7 @@ static const struct rule kRules[] = {
     {"gather-code", kChoice, AT(replicas.gather_code), 0, 0, kCodes},
     {"sync-code", kChoice, AT(replicas.sync_code), 0, 0, kCodes},
     {"outer", kChoice, AT(replicas.nesterov), 0, 0, kOuter},
+    {"neighbours", kChoice, AT(replicas.neighbours), 0, 0, kNeighbours},
     {"residual", kChoice, AT(replicas.residual), 0, 0, kResiduals},
     {"flush-every", kWhole, AT(replicas.flush), 0, 1e12, NULL},
     {"strategy", kText, AT(replicas.strategy), 0, 0, NULL},
