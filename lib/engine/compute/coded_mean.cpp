@@ -20,24 +20,24 @@ int64_t full_in(std::span<const uint8_t> full) {
 }  // namespace
 
 /// Every line may travel in full, and parts end on lines.
-int64_t CodedMean::nbytes(kernels::Code code, int64_t count, int64_t ranks) {
+int64_t CodedMean::nbytes(const kernels::Coder &coder, int64_t count, int64_t ranks) {
   const int64_t lines = lines_of(std::min(count, kMostElements));
   const int64_t part = (lines + ranks - 1) / ranks;
-  const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(code, lines, lines));
-  const int64_t received = Arena::view_nbytes(ranks * kernels::coded_nbytes(code, part, part));
+  const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(coder, lines, lines));
+  const int64_t received = Arena::view_nbytes(ranks * kernels::coded_nbytes(coder, part, part));
   return 2 * whole + received + Arena::view_nbytes(ranks * part * kLine * static_cast<int64_t>(sizeof(float)));
 }
 
-Status CodedMean::open(kernels::Code code, int64_t count, int64_t ranks, const MemorySource &source) {
-  code_ = code;
-  if (code == kernels::Code::none || count == 0) return {};
+Status CodedMean::open(const kernels::Coder &coder, int64_t count, int64_t ranks, const MemorySource &source) {
+  coder_ = &coder;
+  if (count == 0) return {};
   const int64_t lines = lines_of(std::min(count, kMostElements));
   const int64_t part = (lines + ranks - 1) / ranks;
-  const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(code, lines, lines));
-  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, nbytes(code, count, ranks), &memory_));
+  const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(coder, lines, lines));
+  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, nbytes(coder, count, ranks), &memory_));
   sent_ = memory_.take(whole);
   results_ = memory_.take(whole);
-  received_ = memory_.take(Arena::view_nbytes(ranks * kernels::coded_nbytes(code, part, part)));
+  received_ = memory_.take(Arena::view_nbytes(ranks * kernels::coded_nbytes(coder, part, part)));
   decoded_ = reinterpret_cast<float *>(memory_.take(Arena::view_nbytes(ranks * part * kLine * static_cast<int64_t>(sizeof(float)))));
   return {};
 }
@@ -71,14 +71,14 @@ void CodedMean::cut(int64_t count, std::span<const uint8_t> full, int64_t ranks)
     part.first = part.lines.begin * kLine;
     part.count = std::max<int64_t>(std::min(part.lines.end * kLine, count) - part.first, 0);
     part.begin = end;
-    part.nbytes = kernels::coded_nbytes(code_, part.lines.count(), full_in(part.full));
+    part.nbytes = kernels::coded_nbytes(*coder_, part.lines.count(), full_in(part.full));
     end += part.nbytes;
   }
 }
 
 void CodedMean::encode(const Part &part, const float *values, std::byte *to) const {
   const DefaultFloats floats;
-  kernels::encode_lines(kernels::active(), code_, values + part.first, part.count, part.full, to + part.begin);
+  kernels::encode_lines(kernels::active(), *coder_, values + part.first, part.count, part.full, to + part.begin);
 }
 
 void CodedMean::add_lost(const CodingLoss &loss, float *values, int64_t count) const {
@@ -89,7 +89,7 @@ void CodedMean::add_lost(const CodingLoss &loss, float *values, int64_t count) c
 /// What is not finite is lost for good: one such gradient must not spoil those that follow.
 void CodedMean::keep_lost(const Part &part, const float *values, const std::byte *coded, float unit, float *out) const {
   const DefaultFloats floats;
-  kernels::decode_lines(kernels::active(), code_, coded, part.count, part.full, decoded_);
+  kernels::decode_lines(kernels::active(), *coder_, coded, part.count, part.full, decoded_);
   for (int64_t i = 0; i < part.count; ++i) {
     const float lost = (values[i] - decoded_[i]) * unit;
     out[i] = std::isfinite(lost) ? lost : 0;
@@ -103,7 +103,7 @@ bool CodedMean::sum(const Part &mine, const Reducer &reducer, float *values, dou
   for (size_t rank = 0; rank < parts_.size(); ++rank) {
     const auto at = static_cast<int64_t>(rank);
     float *to = decoded_ + at * mine.lines.count() * kLine;
-    kernels::decode_lines(kernels::active(), code_, received_ + at * mine.nbytes, mine.count, mine.full, to);
+    kernels::decode_lines(kernels::active(), *coder_, received_ + at * mine.nbytes, mine.count, mine.full, to);
     sources[rank] = to;
   }
   return reducer.reduce({values + mine.first, sources.data(), std::ssize(sources), mine.count, DType::f32, ReduceOp::sum, divisor});
@@ -146,7 +146,7 @@ Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<
   ZERO_CO_AWAIT(all_gather(group, results_ + mine.begin, results_, cuts, DType::u8));
   const DefaultFloats floats;
   for (const Part &part : parts_) {
-    kernels::decode_lines(kernels::active(), code_, results_ + part.begin, part.count, part.full, values + part.first);
+    kernels::decode_lines(kernels::active(), *coder_, results_ + part.begin, part.count, part.full, values + part.first);
   }
   co_return Status();
 }

@@ -32,12 +32,12 @@ class CodedMean {
   static constexpr int64_t kMostElements = int64_t{1} << 18;
 
   /// Bytes that open() takes, for values of at most `count` elements at a time.
-  static int64_t nbytes(kernels::Code code, int64_t count, int64_t ranks);
-  Status open(kernels::Code code, int64_t count, int64_t ranks, const MemorySource &source);
+  static int64_t nbytes(const kernels::Coder &coder, int64_t count, int64_t ranks);
+  Status open(const kernels::Coder &coder, int64_t count, int64_t ranks, const MemorySource &source);
   void close() { memory_.release(); }
   /// Most sums that one rank makes of `count` values.
   static int64_t most_results(int64_t count, int64_t ranks);
-  bool codes() const { return code_ != kernels::Code::none && memory_.data() != nullptr; }
+  bool codes() const { return memory_.data() != nullptr; }
 
   /// values = their sum over ranks / divisor. They begin on a line; `full`, by line: it travels in full. *finite is cleared where a result
   /// that this rank makes is not finite. A collective; `full` must be alike on all ranks and outlive the task.
@@ -63,7 +63,7 @@ class CodedMean {
   Task run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
                  const CodingLoss &loss);
 
-  kernels::Code code_ = kernels::Code::none;
+  const kernels::Coder *coder_ = nullptr;
   Arena memory_;
   std::byte *sent_ = nullptr;      ///< this rank's values, by part
   std::byte *received_ = nullptr;  ///< this rank's part of all ranks

@@ -71,10 +71,10 @@ Status read_residual(const Config &config, Settings *out) {
   ReplicaSettings &replicas = out->replicas;
   replicas.residual = config.i64(ZERO_KEY_RESIDUAL) != ZERO_RESIDUAL_NONE;
   replicas.flush_period = config.i64(ZERO_KEY_FLUSH_PERIOD);
-  const bool codes_grads = replicas.grad_code != kernels::Code::none;
+  const bool codes_grads = replicas.grad_code != nullptr;
   ZERO_CHECK(!replicas.residual || codes_grads, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_RESIDUAL is set, but has no effect while ZERO_KEY_GRAD_CODE is ZERO_CODE_NONE: gradients are then sent in full");
-  ZERO_CHECK(replicas.flush_period == 0 || codes_grads || out->gathers.code != kernels::Code::none, ZERO_E_INVALID_ARGUMENT,
+  ZERO_CHECK(replicas.flush_period == 0 || codes_grads || out->gathers.code != nullptr, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_FLUSH_PERIOD is set, but has no effect while ZERO_KEY_GRAD_CODE and ZERO_KEY_GATHER_CODE are ZERO_CODE_NONE: "
              "gradients and parameters are then sent in full");
   ZERO_CHECK(
@@ -101,7 +101,7 @@ Status read_neighbours(const Config &config, ReplicaSettings *out) {
         find_key(key)->name, number_text(value).c_str(), number_text(plain).c_str());
   }
   ZERO_CHECK(
-      out->sync_code == kernels::Code::none, ZERO_E_UNSUPPORTED,
+      out->sync_code == nullptr, ZERO_E_UNSUPPORTED,
       "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING and ZERO_KEY_SYNC_CODE %s, but codes shorten the mean change of all replicas, and "
       "neighbours send their values; use ZERO_CODE_NONE, or ZERO_NEIGHBOURS_NONE",
       choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
@@ -110,8 +110,8 @@ Status read_neighbours(const Config &config, ReplicaSettings *out) {
 
 /// Where no whole parameters are gathered from other ranks, or not by an update of masters, nothing could follow by differences.
 Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
-  out->gathers.code = static_cast<kernels::Code>(config.i64(ZERO_KEY_GATHER_CODE));
-  if (out->gathers.code == kernels::Code::none) return {};
+  out->gathers.code = kernels::find_coder(config.i64(ZERO_KEY_GATHER_CODE));
+  if (out->gathers.code == nullptr) return {};
   const char *code = choice_name(ZERO_KEY_GATHER_CODE, config.i64(ZERO_KEY_GATHER_CODE));
   ZERO_CHECK(out->trains, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_GATHER_CODE is %s, but has no effect with ZERO_KEY_ALGORITHM \"none\", which updates no parameters", code);
@@ -158,13 +158,13 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
     ZERO_CHECK(!config.is_set(key) || replicas.part(), ZERO_E_INVALID_ARGUMENT,
                "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);
   }
-  replicas.grad_code = static_cast<kernels::Code>(config.i64(ZERO_KEY_GRAD_CODE));
-  replicas.sync_code = static_cast<kernels::Code>(config.i64(ZERO_KEY_SYNC_CODE));
-  ZERO_CHECK(replicas.grad_code == kernels::Code::none || replicas.sum_gradients(), ZERO_E_INVALID_ARGUMENT,
+  replicas.grad_code = kernels::find_coder(config.i64(ZERO_KEY_GRAD_CODE));
+  replicas.sync_code = kernels::find_coder(config.i64(ZERO_KEY_SYNC_CODE));
+  ZERO_CHECK(replicas.grad_code == nullptr || replicas.sum_gradients(), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_GRAD_CODE is %s, but no gradients travel between replicas: there is one (ZERO_KEY_REPLICA_RANKS), or each makes all "
              "steps by itself (ZERO_KEY_SYNC_PERIOD)",
              choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE)));
-  ZERO_CHECK(replicas.sync_code == kernels::Code::none || replicas.part(), ZERO_E_INVALID_ARGUMENT,
+  ZERO_CHECK(replicas.sync_code == nullptr || replicas.part(), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
              choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
   ZERO_TRY(read_neighbours(config, &replicas));
@@ -233,6 +233,9 @@ std::string Settings::text() const {
   std::string text;
   const auto add = [&text](int32_t key, const std::string &value) { text += setting_text(key, value) + "\n"; };
   const auto add_choice = [&add](int32_t key, int64_t value) { add(key, choice_name(key, value)); };
+  const auto add_code = [&](int32_t key, const kernels::Coder *coder) {
+    add_choice(key, coder != nullptr ? coder->number : int64_t{ZERO_CODE_NONE});
+  };
   add(ZERO_KEY_STAGE, std::to_string(stage));
   add(ZERO_KEY_ALGORITHM, algorithm_name());
   add(ZERO_KEY_CUSTOM_SLOTS, std::to_string(custom_slots));
@@ -253,9 +256,9 @@ std::string Settings::text() const {
   add(ZERO_KEY_REPLICA_RANKS, std::to_string(replicas.ranks));
   add(ZERO_KEY_SYNC_PERIOD, std::to_string(replicas.period));
   add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
-  add_choice(ZERO_KEY_GRAD_CODE, static_cast<int64_t>(replicas.grad_code));
-  add_choice(ZERO_KEY_GATHER_CODE, static_cast<int64_t>(gathers.code));
-  add_choice(ZERO_KEY_SYNC_CODE, static_cast<int64_t>(replicas.sync_code));
+  add_code(ZERO_KEY_GRAD_CODE, replicas.grad_code);
+  add_code(ZERO_KEY_GATHER_CODE, gathers.code);
+  add_code(ZERO_KEY_SYNC_CODE, replicas.sync_code);
   add_choice(ZERO_KEY_NEIGHBOURS, replicas.ring ? ZERO_NEIGHBOURS_RING : ZERO_NEIGHBOURS_NONE);
   add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   add(ZERO_KEY_FLUSH_PERIOD, std::to_string(replicas.flush_period));
@@ -263,19 +266,6 @@ std::string Settings::text() const {
   for (const int64_t weight : shard_weights) weights += (weights.empty() ? "" : ",") + std::to_string(weight);
   add(ZERO_KEY_SHARD_WEIGHTS, weights);
   return text;
-}
-
-const char *code_text(kernels::Code code) {
-  switch (code) {
-    case kernels::Code::f8:
-      return "f8 codes";
-    case kernels::Code::i8:
-      return "8-bit integer codes";
-    case kernels::Code::i4:
-      return "4-bit integer codes";
-    default:
-      return "fp32";
-  }
 }
 
 std::string Settings::model_text() const {

@@ -23,11 +23,11 @@ struct ReplicaSettings {
   int64_t after;   ///< steps before which the period is 1
   double outer_lr;
   double outer_momentum;
-  kernels::Code grad_code;  ///< of sums of gradients between replicas
-  kernels::Code sync_code;  ///< of changes of parameters
-  bool ring;                ///< periods end with means over neighbours
-  bool residual;            ///< what coding of gradients lost is added to later ones
-  int64_t flush_period;     ///< steps from one that sends in full what else is coded to the next; 0: none does
+  const kernels::Coder *grad_code;  ///< of sums of gradients between replicas; nullptr: fp32
+  const kernels::Coder *sync_code;  ///< of changes of parameters; nullptr: fp32
+  bool ring;                        ///< periods end with means over neighbours
+  bool residual;                    ///< what coding of gradients lost is added to later ones
+  int64_t flush_period;             ///< steps from one that sends in full what else is coded to the next; 0: none does
 
   bool any() const { return count > 1; }
   /// Replicas make steps of their own, so that what they had in common is kept.
@@ -54,7 +54,9 @@ struct BucketSettings {
 struct GatherSettings {
   int64_t below;         ///< elements; smaller parameters stay whole in stage 3
   bool one_copy;         ///< ranks of a host keep one copy of whole parameters
-  kernels::Code code;    ///< of differences by which parameters follow their masters; none: they are gathered themselves
+  /// Code of the differences by which parameters follow their masters; nullptr: parameters are gathered
+  /// themselves.
+  const kernels::Coder *code;
   int64_t ahead_nbytes;  ///< gathered ahead in stage 3
   bool ahead_follows;    ///< at most what the layout chooses
 };
@@ -110,9 +112,6 @@ struct Settings {
   /// What must be the same in the whole model group.
   std::string model_text() const;
 };
-
-/// For people.
-const char *code_text(kernels::Code code);
 
 /// Finds the algorithm that a config names; nullptr for "custom" and "none".
 Status read_algorithm(const Config &config, const kernels::Algorithm **out);

@@ -53,15 +53,15 @@ int64_t Reductions::workspace_nbytes(std::span<const Format> formats) const {
     if (!is_fp32) largest_of_16_bits = std::max(largest_of_16_bits, bucket.own.count());
   }
   const ReplicaSettings &replicas = settings_.replicas;
-  const bool codes = replicas.grad_code != kernels::Code::none && largest > 0;
+  const bool codes = replicas.grad_code != nullptr && largest > 0;
   const int64_t sums_nbytes = largest_of_16_bits * static_cast<int64_t>(sizeof(float));
-  const int64_t codes_nbytes = codes ? CodedMean::nbytes(replicas.grad_code, largest, replicas.count) : 0;
+  const int64_t codes_nbytes = codes ? CodedMean::nbytes(*replicas.grad_code, largest, replicas.count) : 0;
   return sums_nbytes + codes_nbytes + (replicas.residual ? Residuals::nbytes(plan_, replicas.count) : 0);
 }
 
 Status Reductions::open_codes() {
-  const kernels::Code code = settings_.replicas.grad_code;
-  if (code == kernels::Code::none) return {};
+  const kernels::Coder *coder = settings_.replicas.grad_code;
+  if (coder == nullptr) return {};
   int64_t largest = 0;
   full_lines_.resize(plan_.buckets().size());
   for (const int64_t index : plan_.order()) {
@@ -73,7 +73,7 @@ Status Reductions::open_codes() {
   }
   all_lines_.assign(static_cast<size_t>((largest + kLine - 1) / kLine), 1);
   if (settings_.replicas.residual) ZERO_TRY(residuals_.open(plan_, across_->size(), source_));
-  return coded_.open(code, largest, across_->size(), source_);
+  return coded_.open(*coder, largest, across_->size(), source_);
 }
 
 double Reductions::divisor() const {

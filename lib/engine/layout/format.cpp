@@ -52,7 +52,7 @@ Format make_format(const Param &param, const Settings &settings, const kernels::
   format.algorithm = algorithm;
   if (format.param != DType::f32 && precision.master != Master::none) {
     format.states.push_back({ZERO_SLOT_MASTER, precision.master == Master::f32 ? DType::f32 : DType::u16});
-  } else if (format.param == DType::f32 && settings.gathers.code != kernels::Code::none) {
+  } else if (format.param == DType::f32 && settings.gathers.code != nullptr) {
     format.states.push_back({ZERO_SLOT_MASTER, DType::f32});
   }
   if (settings.average) format.states.push_back({ZERO_SLOT_AVERAGE, DType::f32});

@@ -23,6 +23,8 @@ namespace {
   text += '\n';
 }
 
+const char *code_text(const kernels::Coder *code) { return code != nullptr ? code->text : "fp32"; }
+
 }  // namespace
 
 Status OptimizerReport::memory(int32_t category, MemoryUse *out) const {
@@ -168,7 +170,7 @@ void OptimizerReport::describe_replicas(std::string &text) const {
              replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step", code_text(replicas.grad_code),
              lld(sent_across_nbytes(replicas.grad_code, false)));
   }
-  if (replicas.grad_code != kernels::Code::none && (replicas.residual || replicas.flush_period > 0)) {
+  if (replicas.grad_code != nullptr && (replicas.residual || replicas.flush_period > 0)) {
     add_line(text, "rounding errors of coded gradients are %s; gradients are sent in full %s",
              replicas.residual ? "added to the gradients of the next step" : "dropped",
              replicas.flush_period > 0 ? ("once in " + count_text(replicas.flush_period, "step")).c_str() : "in no step");
@@ -189,7 +191,7 @@ void OptimizerReport::describe_replicas(std::string &text) const {
 }
 
 /// For one sum over all replicas, both ways. `all`: of everything, not only of this rank's cuts.
-int64_t OptimizerReport::sent_across_nbytes(kernels::Code code, bool all) const {
+int64_t OptimizerReport::sent_across_nbytes(const kernels::Coder *code, bool all) const {
   int64_t nbytes = 0;
   for (const int64_t index : parts_.state.plan.order()) {
     const Range range = all ? Range{0, parts_.state.plan.bucket(index).flat.count()} : parts_.state.plan.bucket(index).own;
@@ -197,9 +199,8 @@ int64_t OptimizerReport::sent_across_nbytes(kernels::Code code, bool all) const 
     const int64_t first = range.begin / kLine;
     const int64_t last = (range.end + kLine - 1) / kLine;
     if (range.empty()) continue;
-    const bool codes = code != kernels::Code::none;
-    nbytes += codes ? kernels::coded_nbytes(code, last - first, std::count(full.begin() + first, full.begin() + last, 1))
-                    : range.count() * dtype_nbytes(DType::f32);
+    nbytes += code != nullptr ? kernels::coded_nbytes(*code, last - first, std::count(full.begin() + first, full.begin() + last, 1))
+                              : range.count() * dtype_nbytes(DType::f32);
   }
   return 2 * (parts_.settings.replicas.count - 1) * nbytes / parts_.settings.replicas.count;
 }

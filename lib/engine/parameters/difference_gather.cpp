@@ -21,8 +21,8 @@ std::span<const uint8_t> lines_of(const std::vector<uint8_t> &full, Range range)
   return std::span(full).subspan(static_cast<size_t>(begin), static_cast<size_t>(round_up(range.end, kLine) / kLine - begin));
 }
 
-int64_t nbytes_of(kernels::Code code, std::span<const uint8_t> full) {
-  return kernels::coded_nbytes(code, std::ssize(full), std::count_if(full.begin(), full.end(), [](uint8_t line) { return line != 0; }));
+int64_t nbytes_of(const kernels::Coder *code, std::span<const uint8_t> full) {
+  return kernels::coded_nbytes(*code, std::ssize(full), std::count_if(full.begin(), full.end(), [](uint8_t line) { return line != 0; }));
 }
 
 template <class Use>
@@ -42,7 +42,7 @@ void over_full_lines(std::span<const uint8_t> full, int64_t count, Use &&use) {
 }  // namespace
 
 Status DifferenceGather::check_formats() const {
-  const char *code = choice_name(ZERO_KEY_GATHER_CODE, static_cast<int64_t>(code_));
+  const char *code = choice_name(ZERO_KEY_GATHER_CODE, code_->number);
   for (int64_t id = 0; id < params_.size(); ++id) {
     const Format &format = layout_.format_of(id);
     if (!format.trains) continue;
@@ -98,7 +98,7 @@ int64_t DifferenceGather::sent_nbytes(int64_t ranks) const {
 }
 
 std::string DifferenceGather::text(int64_t ranks) const {
-  std::string text = std::string("parameters follow their masters by differences in ") + code_text(code_) + "; this rank sends " +
+  std::string text = std::string("parameters follow their masters by differences in ") + code_->text + "; this rank sends " +
                      std::to_string(sent_nbytes(ranks)) + " bytes per gather";
   const int64_t period = settings_.replicas.flush_period;
   if (period > 0) text += ", and parameters in full once in " + count_text(period, "step");
@@ -132,7 +132,7 @@ void DifferenceGather::encode(int64_t bucket, Range cut, std::byte *out) const {
     const float *from = masters(bucket, piece.begin);
     subtract(bucket, piece);
     over_full_lines(full, piece.count(), [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, differences_ + begin); });
-    kernels::encode_lines(kernels::active(), code_, differences_, piece.count(), full, out);
+    kernels::encode_lines(kernels::active(), *code_, differences_, piece.count(), full, out);
     out += nbytes_of(code_, full);
   });
 }
@@ -143,7 +143,7 @@ void DifferenceGather::add(int64_t bucket, Range cut, const std::byte *coded) co
   const SlotPlace &place = param(bucket);
   over_pieces(cut, [&](Range piece) {
     const std::span<const uint8_t> full = lines_of(all, piece);
-    kernels::decode_lines(kernels::active(), code_, coded, piece.count(), full, differences_);
+    kernels::decode_lines(kernels::active(), *code_, coded, piece.count(), full, differences_);
     coded += nbytes_of(code_, full);
     kernels::widen(kernels::active(), piece_, place.at(piece.begin), place.dtype, piece.count());
     kernels::active().add(piece_, piece_, differences_, piece.count());

@@ -28,7 +28,7 @@ class DifferenceGather final : public GatherStrategy {
   DifferenceGather(ValueGather &values, const Params &params, const Layout &layout, const TensorSlots &tensors, const Settings &settings)
       : values_(values), params_(params), layout_(layout), tensors_(tensors), settings_(settings), code_(settings.gathers.code) {}
 
-  bool on() const { return code_ != kernels::Code::none; }
+  bool on() const { return code_ != nullptr; }
 
   /// W <- W + D(C(M - W)) in all of a bucket, and W <- M in lines that travel in full.
   Task bucket(Group &group, int64_t index) override;
@@ -59,7 +59,7 @@ class DifferenceGather final : public GatherStrategy {
   const Layout &layout_;
   const TensorSlots &tensors_;
   const Settings &settings_;
-  const kernels::Code code_;
+  const kernels::Coder *const code_;
   std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: not 0 where a line travels in full
   Arena memory_;
   std::byte *coded_ = nullptr;    ///< a bucket, by rank

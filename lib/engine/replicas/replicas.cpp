@@ -44,8 +44,7 @@ int64_t Replicas::largest_part() const {
 
 int64_t Replicas::workspace_nbytes() const {
   if (!settings_.part()) return 0;
-  const int64_t codes =
-      settings_.sync_code != kernels::Code::none ? CodedMean::nbytes(settings_.sync_code, largest_part(), settings_.count) : 0;
+  const int64_t codes = settings_.sync_code != nullptr ? CodedMean::nbytes(*settings_.sync_code, largest_part(), settings_.count) : 0;
   const int64_t received = settings_.ring ? NeighbourMean::nbytes(largest_part(), settings_.count) : 0;
   return largest_part() * static_cast<int64_t>(sizeof(float)) + codes + received;
 }
@@ -58,9 +57,9 @@ Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> acro
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, largest_part() * static_cast<int64_t>(sizeof(float)), &memory_));
   changes_ = reinterpret_cast<float *>(memory_.data());
   if (settings_.ring) return neighbours_.open(largest_part(), *across_, source);
-  if (settings_.sync_code == kernels::Code::none) return {};
+  if (settings_.sync_code == nullptr) return {};
   for (int64_t index = 0; index < plan().bucket_count(); ++index) full_lines_.push_back(plan().shared_lines(index));
-  return coded_.open(settings_.sync_code, largest_part(), across_->size(), source);
+  return coded_.open(*settings_.sync_code, largest_part(), across_->size(), source);
 }
 
 void Replicas::close() {

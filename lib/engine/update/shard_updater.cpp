@@ -128,7 +128,7 @@ kernels::UpdateSegment ShardUpdater::slots_of(int64_t index, const Format &forma
     }
   }
   // Parameters that follow their masters by differences change when they are gathered.
-  if (settings_.gathers.code != kernels::Code::none) piece.param = std::exchange(piece.master, {});
+  if (settings_.gathers.code != nullptr) piece.param = std::exchange(piece.master, {});
   piece.count = range.count();
   constexpr int kSpaceShift = 48;  // flat spaces are numbered alike on all ranks
   piece.first = (static_cast<uint64_t>(bucket.space) << kSpaceShift) + static_cast<uint64_t>(bucket.flat.begin + range.begin);
