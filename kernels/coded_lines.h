@@ -15,7 +15,7 @@ namespace zero::kernels {
 struct Coder {
   int64_t number;       ///< a zero_code
   const char *text;     ///< "8-bit integer codes"
-  int64_t line_nbytes;  ///< of a line's kLine values; a line may begin at any address
+  int64_t line_nbytes;  ///< for kLine values; a coded line may begin at any address
   void (*encode)(const Table &table, const float *values, std::byte *out);
   void (*decode)(const Table &table, const std::byte *coded, float *out);
 };

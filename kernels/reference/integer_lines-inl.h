@@ -1,5 +1,5 @@
-/// @file Lines as integers behind one scale. An integer q stands for q * scale, with scale = max |x| / 127 (8 bits) or / 7 (4 bits), so
-/// that the error of a value is at most half a scale.
+/// @file Lines as integers behind one scale. An integer q stands for q * scale, with scale =
+/// max |x| / 127 (8 bits) or / 7 (4 bits), so that the error of a value is at most half a scale.
 #pragma once
 
 #include "core/partition.h"
@@ -19,7 +19,8 @@ namespace zero::kernels::reference {
 constexpr int64_t kScaleNbytes = sizeof(float);
 using LineIntegers = std::array<int8_t, kLine>;
 
-/// The largest magnitude as its bits, which order as magnitudes do, with what is not finite above all others.
+/// The largest magnitude as its bits, which order as magnitudes do; not finite ones are the
+/// largest.
 inline uint32_t largest_bits(const float *values) {
   uint32_t largest = 0;
   for (int64_t i = 0; i < kLine; ++i) largest = std::max(largest, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU);
@@ -32,7 +33,7 @@ inline int32_t rounded(float value) {
   return std::bit_cast<int32_t>(value + kShift) - std::bit_cast<int32_t>(kShift);
 }
 
-/// A scale of 0 where the line is zero, or too small to have an inverse; NaN where a value is not finite.
+/// Returns 0 if the line is zero or too small to have an inverse, NaN if a value is not finite.
 inline float line_integers(const float *values, int32_t most, LineIntegers &out) {
   const uint32_t bits = largest_bits(values);
   const float largest = std::bit_cast<float>(bits);

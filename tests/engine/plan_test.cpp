@@ -206,7 +206,7 @@ TEST(ReadyRanges, KnowWhatIsReadyAndWhatIsMissing) {
     EXPECT_EQ(at, asked.end);
     const bool covered = std::all_of(ready.begin() + asked.begin, ready.begin() + asked.end, [](bool bit) { return bit; });
     EXPECT_EQ(ranges.covers(asked), covered);
-    ranges.add_missing(asked);
+    ranges.add(asked);
     EXPECT_TRUE(ranges.covers(asked));
   }
 }

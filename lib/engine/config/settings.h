@@ -104,6 +104,8 @@ struct Settings {
   std::string strategy;                ///< its name and its keys; "": none was named
   std::vector<int64_t> shard_weights;  ///< of the ranks of one replica
 
+  /// Ranks give their gradients weights.
+  bool weighted() const { return divisor == ZERO_DIVISOR_WEIGHTS; }
   const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : trains ? "custom" : "none"; }
   /// Whether a thread may advance collectives over `group` while the caller works.
   bool overlaps_in(const Group &group) const;

@@ -1,7 +1,8 @@
 /// @file Gradients that are given by rows: what becomes of them in a bucket, and which rows it has.
-#include "engine/gradients/gradients.h"
+#include "engine/gradients/gradient_accumulator.h"
 
 #include "core/default_floats.h"
+#include "engine/gradients/row_sums.h"
 
 #include <algorithm>
 #include <numeric>
@@ -15,7 +16,7 @@ constexpr uint8_t kHeld = 1;
 
 }  // namespace
 
-Status Gradients::ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count) {
+Status GradientAccumulator::ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count) {
   const Param &param = params_[id];
   const char *name = param.name.c_str();
   ZERO_CHECK(by_rows(id), ZERO_E_STATE, "%s is not given by rows; set ZERO_KEY_ROWS to 1 in the config of zero_optimizer_add_param%s", name,
@@ -25,42 +26,37 @@ Status Gradients::ready_rows(int64_t id, const int64_t *rows, const void *values
                "rows[%lld] is %lld, but %s has %lld rows, numbered from 0", lld(i), lld(rows[i]), name, lld(param.shape[0]));
   }
   if (param.count == 0) return {};
-  Tensor &tensor = tensors_[static_cast<size_t>(id)];
-  ZERO_CHECK(tensor.ready.count() == 0 && !tensor.acquired, ZERO_E_STATE,
+  const Tensor &mine = tensor(id);
+  ZERO_CHECK(mine.ready.count() == 0 && !mine.acquired, ZERO_E_STATE,
              "the gradient of %s is %s in this step; zero_optimizer_grad_ready_rows gives all of it, in one call", name,
-             tensor.acquired ? "acquired" : "ready already, at least in part,");
-  Bucket &bucket = home(id);
-  if (!lands(bucket)) ZERO_TRY(check_not_filled_elsewhere(id));
-  if (kind_ != MicroStep::local || !lands(bucket)) ZERO_TRY(need_buffer(bucket, plan_.param(id).bucket));
-  for (ReadyRanges *ranges : {&tensor.ready, &holder(id).filled, &holder(id).written}) ranges->make_room();
-  started_ = true;
-  given_ = true;
+             mine.acquired ? "acquired" : "ready already, at least in part,");
+  ZERO_TRY(make_ready(id, true));
   take_rows(id, rows, static_cast<const std::byte *>(values), count);
-  holder(id).filled.add_missing({0, param.count});
+  holder(id).filled.add({0, param.count});
   return end_ready(id, {0, param.count});
 }
 
-/// As take_in of the whole gradient. Where that would be added to something, rows that are not given add zeros, which make -0 become 0.
-void Gradients::take_rows(int64_t id, const int64_t *rows, const std::byte *values, int64_t count) {
+/// As take_in of the whole gradient. If that is added to something, rows that are not given add
+/// zeros, which turn -0 into 0.
+void GradientAccumulator::take_rows(int64_t id, const int64_t *rows, const std::byte *values, int64_t count) {
   const DefaultFloats floats;
-  Bucket &bucket = home(id);
+  const DType dtype = schedule_.dtype(home(id));
   Tensor &shared = holder(id);
   const Landing at = landing_of(id);
   const int64_t width = params_[id].row_width();
   const bool adds = shared.written.count() > 0;
-  clear_unwritten(params_.holder(id));
+  clear_unwritten(id);
   shared.written.clear();
   shared.written.add({0, params_[id].count});
   const auto arrival = [&](int64_t row, const std::byte *from) {
-    return Arrival{bucket, within(at.memory, id, row * width, at.dtype), at.dtype, from, bucket.dtype, width, at.total_nbytes};
+    return Arrival{at, within(at.memory, id, row * width, at.dtype), from, dtype, width};
   };
   sort_rows(rows, count);
   int64_t next = 0;
   for (size_t i = 0; i < row_order_.size();) {
     const int64_t row = rows[row_order_[i]];
     for (; adds && next < row; ++next) add_zeros(arrival(next, nullptr), shared.rows[static_cast<size_t>(next)]);
-    const Arrival sum = arrival(row, sum_of_row(rows, values, width, bucket.dtype, &i));
-    (this->*(adds ? &Gradients::add : &Gradients::take_first))(sum);
+    arrive(arrival(row, sum_of_row(rows, values, width, dtype, &i)), adds);
     shared.rows[static_cast<size_t>(row)] = kHeld;
     next = row + 1;
   }
@@ -68,14 +64,14 @@ void Gradients::take_rows(int64_t id, const int64_t *rows, const std::byte *valu
 }
 
 /// row_order_ = places in `rows`, those of the lowest row first, and of one row in the order given.
-void Gradients::sort_rows(const int64_t *rows, int64_t count) {
+void GradientAccumulator::sort_rows(const int64_t *rows, int64_t count) {
   row_order_.resize(static_cast<size_t>(count));
   std::iota(row_order_.begin(), row_order_.end(), 0);
   std::sort(row_order_.begin(), row_order_.end(), [rows](int64_t a, int64_t b) { return rows[a] != rows[b] ? rows[a] < rows[b] : a < b; });
 }
 
-/// The sum of all that row_order_ has of a row from *place on, which becomes the place of the next row.
-const std::byte *Gradients::sum_of_row(const int64_t *rows, const std::byte *values, int64_t width, DType dtype, size_t *place) {
+/// The sum of all values of the row at *place in row_order_; *place becomes that of the next row.
+const std::byte *GradientAccumulator::sum_of_row(const int64_t *rows, const std::byte *values, int64_t width, DType dtype, size_t *place) {
   const int64_t nbytes = width * dtype_nbytes(dtype);
   const int64_t row = rows[row_order_[*place]];
   const std::byte *sum = values + row_order_[(*place)++] * nbytes;
@@ -87,25 +83,25 @@ const std::byte *Gradients::sum_of_row(const int64_t *rows, const std::byte *val
   return sum;
 }
 
-void Gradients::add_zeros(const Arrival &whole, uint8_t mark) const {
-  if (mark == kEmpty || weight_ == 0) return;
+void GradientAccumulator::add_zeros(const Arrival &whole, uint8_t mark) const {
+  if (mark == kEmpty || state_.weight == 0) return;
   const int64_t step = kZerosNbytes / dtype_nbytes(whole.dtype);
   for (int64_t begin = 0; begin < whole.count; begin += step) {
-    kernels_.add(whole.to + begin * dtype_nbytes(whole.to_dtype), whole.to_dtype, kZeros.data(), whole.dtype,
+    kernels_.add(whole.to + begin * dtype_nbytes(whole.at.dtype), whole.at.dtype, kZeros.data(), whole.dtype,
                  std::min(step, whole.count - begin), 1);
   }
 }
 
 /// A whole gradient was given in the range.
-void Gradients::mark_rows(int64_t id, Range range) {
+void GradientAccumulator::mark_rows(int64_t id, Range range) {
   if (!by_rows(id)) return;
   const int64_t width = params_[id].row_width();
   const auto first = holder(id).rows.begin();
   std::fill(first + range.begin / width, first + (range.end + width - 1) / width, kHeld);
 }
 
-/// What lies behind the rows is other tensors', given as a whole.
-void Gradients::unmark_rows(Tensor &tensor) const {
+/// Behind the rows lie other tensors, given as a whole.
+void GradientAccumulator::unmark_rows(Tensor &tensor) const {
   if (tensor.rows.empty()) return;
   std::fill(tensor.rows.begin(), tensor.rows.end() - 1, kEmpty);
   tensor.rows.back() = kHeld;

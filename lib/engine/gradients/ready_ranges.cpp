@@ -21,33 +21,23 @@ bool ReadyRanges::covers(Range range) const {
   return range.empty() || (next != ranges_.end() && next->begin <= range.begin && next->end >= range.end);
 }
 
-/// Added back to front one by one: adding changes what is walked over.
-void ReadyRanges::add_missing(Range range) {
-  while (!covers(range)) {
-    Range missing{};
-    for_each_part(range, [&](Range part, bool held) {
-      if (!held) missing = part;
-    });
-    add(missing);
-  }
-}
-
+/// Ranges that it overlaps or touches become one with it.
 void ReadyRanges::add(Range range) {
   if (range.empty()) return;
-  const auto next = std::lower_bound(ranges_.begin(), ranges_.end(), range.begin, ends_before);
-  const bool joins_next = next != ranges_.end() && next->begin == range.end;
-  const bool joins_previous = next != ranges_.begin() && (next - 1)->end == range.begin;
-  if (joins_previous && joins_next) {
-    (next - 1)->end = next->end;
-    ranges_.erase(next);
-  } else if (joins_previous) {
-    (next - 1)->end = range.end;
-  } else if (joins_next) {
-    next->begin = range.begin;
-  } else {
-    ranges_.insert(next, range);
+  const auto ends_apart = [](Range held, int64_t begin) { return held.end < begin; };
+  const auto first = std::lower_bound(ranges_.begin(), ranges_.end(), range.begin, ends_apart);
+  auto last = first;
+  for (; last != ranges_.end() && last->begin <= range.end; ++last) {
+    range = {std::min(range.begin, last->begin), std::max(range.end, last->end)};
+    count_ -= last->count();
   }
   count_ += range.count();
+  if (first == last) {
+    ranges_.insert(first, range);
+  } else {
+    *first = range;
+    ranges_.erase(first + 1, last);
+  }
 }
 
 }  // namespace zero

@@ -16,10 +16,8 @@ class ReadyRanges {
   void make_room() {
     if (ranges_.size() == ranges_.capacity()) ranges_.reserve(2 * ranges_.size() + 4);
   }
-  /// Takes in a range that does not overlap. An empty range changes nothing.
-  void add(Range range);
   /// Takes in the elements of the range that it does not hold yet.
-  void add_missing(Range range);
+  void add(Range range);
   /// True when it holds all elements of the range.
   bool covers(Range range) const;
   int64_t count() const { return count_; }

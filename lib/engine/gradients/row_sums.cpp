@@ -20,14 +20,15 @@ constexpr AllocatorHook kNoHook{};
 
 }  // namespace
 
-void RowSums::open(const MemorySource &source) {
+Status RowSums::open(const MemorySource &source) {
   source_ = source;
   source_.hook = &kNoHook;
   summed_.resize(plan_.buckets().size());
   for (int64_t bucket = 0; bucket < plan_.bucket_count(); ++bucket) {
-    if (!reduces(bucket)) continue;
+    if (plan_.bucket(bucket).rows.count == 0) continue;
     summed_[static_cast<size_t>(bucket)].resize(static_cast<size_t>(rows_in(bucket, plan_.bucket(bucket).own).count()));
   }
+  return {};
 }
 
 void RowSums::close() {
@@ -36,7 +37,7 @@ void RowSums::close() {
   summed_.clear();
 }
 
-void RowSums::end_step() {
+void RowSums::end_step(bool /*applied*/) {
   for (std::vector<uint8_t> &rows : summed_) std::fill(rows.begin(), rows.end(), uint8_t{0});
 }
 
@@ -115,13 +116,14 @@ Task RowSums::move(Group &group, std::span<const Offer> offers, uint64_t what) {
   co_return co_await exchange(group, offers, receives, what);
 }
 
-Task RowSums::sum(Group &group, int64_t bucket, RowMarks given, ReduceScatter call) {
+Task RowSums::sum(Group &group, int64_t bucket, Contribution given, ReduceScatter call) {
+  call.whole = given.data;
   const int64_t element = dtype_nbytes(call.dtype);
   const uint64_t what = number_of(bucket, call.what);
   std::vector<int64_t> nbytes(call.cuts->size());
   int64_t all = 0;
   for (size_t rank = 0; rank < nbytes.size(); ++rank) {
-    if (static_cast<int64_t>(rank) != group.rank()) nbytes[rank] = packed_nbytes(bucket, (*call.cuts)[rank], given, 0, element);
+    if (static_cast<int64_t>(rank) != group.rank()) nbytes[rank] = packed_nbytes(bucket, (*call.cuts)[rank], given.rows, 0, element);
     all += nbytes[rank];
   }
   if (const Status room = need(sent_, all); !room.ok()) {
@@ -132,12 +134,12 @@ Task RowSums::sum(Group &group, int64_t bucket, RowMarks given, ReduceScatter ca
   std::byte *to = sent_.data();
   for (size_t rank = 0; rank < nbytes.size(); ++rank) {
     offers.push_back({to, nbytes[rank]});
-    if (nbytes[rank] > 0) to = pack(bucket, (*call.cuts)[rank], given, 0, static_cast<const std::byte *>(call.whole), element, to);
+    if (nbytes[rank] > 0) to = pack(bucket, (*call.cuts)[rank], given.rows, 0, given.data, element, to);
   }
   ZERO_CO_AWAIT(tell(group, nbytes, what));
   ZERO_CO_AWAIT(move(group, offers, what));
   group.count_direct(OperationKind::reduce_scatter, all / element, all + (group.size() - 1) * kToldNbytes);
-  if (!add_up(group, bucket, given, call) && call.out_finite != nullptr) *call.out_finite = false;
+  if (!add_up(group, bucket, given.rows, call) && call.out_finite != nullptr) *call.out_finite = false;
   co_return Status();
 }
 

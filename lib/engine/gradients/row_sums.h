@@ -2,11 +2,8 @@
 /// never who gave rows or what the sums are for.
 #pragma once
 
-#include "core/task.h"
+#include "engine/gradients/reduce_strategy.h"
 #include "engine/layout/plan.h"
-#include "engine/storage/slot_memory.h"
-#include "group/collectives.h"
-#include "memory/arena.h"
 
 #include <array>
 #include <cstddef>
@@ -16,29 +13,23 @@
 
 namespace zero {
 
-/// By row of a bucket: 0 where it holds nothing and counts as zero.
-using RowMarks = std::span<const uint8_t>;
-
-/// What an element that was not given is read as.
+/// Elements that were not given are read as these.
 inline constexpr int64_t kZerosNbytes = 4096;
 alignas(kViewAlignment) inline constexpr std::array<std::byte, kZerosNbytes> kZeros{};
 
 /// Used by one operation at a time. Packets of rows take memory that grows to the most of a step.
-class RowSums {
+class RowSums final : public ReduceStrategy {
  public:
   explicit RowSums(const Plan &plan) : plan_(plan) {}
 
-  void open(const MemorySource &source);
-  void close();
-  bool reduces(int64_t bucket) const { return plan_.bucket(bucket).rows.count > 0; }
+  Status open(const MemorySource &source) override;
+  void close() override;
 
-  /// What reduce_scatter of the bucket's contributions does, with the same bits. `call` is as there; rows of `given` that are 0 are not
-  /// read.
-  Task sum(Group &group, int64_t bucket, RowMarks given, ReduceScatter call);
-  /// What all_gather of the bucket's sums in that slot does: rows of all sums of this step travel, all others become zero.
-  Task gather(Group &group, int64_t bucket, const SlotPlace &place);
-  /// Forgets which rows were summed.
-  void end_step();
+  /// With the bits of PlainSums; rows that are marked as empty are not read.
+  Task sum(Group &group, int64_t bucket, Contribution given, ReduceScatter call) override;
+  /// Rows of all sums of this step travel, all others become zero.
+  Task gather(Group &group, int64_t bucket, const SlotPlace &place) override;
+  void end_step(bool applied) override;
 
  private:
   /// The bytes of a packet that came from a rank and are not read yet: row after row, its number and those of its elements that the reader

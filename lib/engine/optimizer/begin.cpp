@@ -32,7 +32,7 @@ Task StateAccess::begin(int32_t source) {
     ZERO_CO_AWAIT(parts_.gathers.gather(ParamGatherer::Buckets::all));
   }
   parts_.replicas.meet();
-  parts_.gradients.residuals().forget();
+  parts_.gradients.reductions().forget();
   parts_.plan_next_step();
   parts_.guard.end_change();
   parts_.guard.enter(CallGuard::Phase::running);

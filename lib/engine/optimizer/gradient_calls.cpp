@@ -23,7 +23,7 @@ Status GradientCalls::acquire(int64_t id, void **out_data, int64_t *out_accumula
   parts_.groups.take_deadline();
   void *data = nullptr;
   int64_t accumulate = 0;
-  Status status = parts_.gradients.acquire(id, &data, &accumulate);
+  Status status = parts_.gradients.accumulator().acquire(id, &data, &accumulate);
   if (status.ok()) status = parts_.memory->signal(stream);
   ZERO_TRY(parts_.guard.lasting(std::move(status)));
   *out_data = data;
@@ -48,7 +48,7 @@ Status GradientCalls::ready(int64_t id, const void *grad, int64_t offset, int64_
   if (status.ok() && !parts_.alone()) status = parts_.check_captured(stream, "gradients");
   const bool follows = status.ok();
   if (follows) status = parts_.memory->wait_for(stream);
-  if (status.ok()) status = parts_.gradients.ready(id, grad, offset, count, passes, stream);
+  if (status.ok()) status = parts_.gradients.accumulator().ready(id, grad, offset, count, passes, stream);
   // Also behind an error: a graph that the stream is captured into ends where its own stream does.
   const Status led = follows ? parts_.memory->signal(stream) : Status();
   if (status.ok()) status = led;
@@ -65,7 +65,7 @@ Status GradientCalls::ready_rows(int64_t id, const int64_t *rows, const void *va
   if (count > 0) ZERO_TRY(parts_.memory->check_on_host(values, "values"));
   parts_.groups.take_deadline();
   const TraceSpan span(parts_.trace, "grad_ready_rows", Trace::Track::gradients, Trace::About::param, id);
-  return parts_.guard.lasting(parts_.gradients.ready_rows(id, rows, values, count));
+  return parts_.guard.lasting(parts_.gradients.accumulator().ready_rows(id, rows, values, count));
 }
 
 Status GradientCalls::all_ready(const int64_t *ids, int64_t count, const void *const *grads, void *stream) {
@@ -80,7 +80,7 @@ Status GradientCalls::all_ready(const int64_t *ids, int64_t count, const void *c
 
 Status GradientCalls::set_weight(double weight) {
   ZERO_TRY(parts_.guard.check_call("zero_optimizer_set_weight", CallGuard::Phase::running, CallGuard::Phase::running));
-  return parts_.gradients.set_weight(weight);
+  return parts_.gradients.accumulator().set_weight(weight);
 }
 
 Task GradientCalls::micro_step(int32_t kind) {

@@ -1,4 +1,4 @@
-/// @file GradientCalls: the calls that bring gradients, with the checks that Gradients itself does not make: phases, frozen parameters,
+/// @file GradientCalls: the calls that bring gradients, with the checks that GradientAccumulator does not make: phases, frozen parameters,
 /// memory of devices, graphs.
 #pragma once
 

@@ -75,9 +75,7 @@ Status OptimizerParts::tell_run() {
 void OptimizerParts::plan_next_step() {
   replica_run.calls = call_count();
   replica_run.together = replicas.together(replica_run.calls);
-  gradients.sum_across(replica_run.together);
-  gradients.send_in_full(settings.replicas.in_full(replica_run.calls));
-  gradients.residuals().follow_loss_scale(run.known().loss_scale.value);
+  gradients.reductions().begin_step({replica_run.together, settings.replicas.in_full(replica_run.calls), run.known().loss_scale.value});
 }
 
 uint64_t OptimizerParts::hyper_hash(bool with_run) const {

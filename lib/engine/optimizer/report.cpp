@@ -70,7 +70,7 @@ int64_t OptimizerReport::constant_nbytes(int32_t category) const {
     case ZERO_MEMORY_WORKSPACE:
       return parts_.memory->accounting.now(category) - formula_nbytes(category);
     case ZERO_MEMORY_GRAD_POOL:
-      return parts_.gradients.pool().first_nbytes();
+      return parts_.gradients.schedule().pool().first_nbytes();
     case ZERO_MEMORY_PARAM_POOL:
       return gathered_nbytes();
     case ZERO_MEMORY_TOTAL: {
@@ -153,8 +153,8 @@ void OptimizerReport::describe_plan(std::string &text) const {
   } else if (parts_.settings.overlap && parts_.groups.reduce()->transport().capabilities().single_thread) {
     overlap = "off: the transport may be used from one thread only (for MPI: MPI_THREAD_MULTIPLE was not granted)";
   } else if (parts_.settings.overlap) {
-    overlap = parts_.gradients.overlapping() ? "on: the progress thread reduces while the caller works"
-                                             : "asked for; the progress thread starts with the first complete bucket";
+    overlap = parts_.gradients.reductions().overlapping() ? "on: the progress thread reduces while the caller works"
+                                                          : "asked for; the progress thread starts with the first complete bucket";
   }
   add_line(text, "overlap %s", overlap);
 }

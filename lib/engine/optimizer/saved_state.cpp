@@ -399,7 +399,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
   }
   ZERO_CO_AWAIT(optimizer.parts_.first_values.take_loaded());
   optimizer.parts_.replicas.meet();
-  optimizer.parts_.gradients.residuals().forget();
+  optimizer.parts_.gradients.reductions().forget();
   optimizer.parts_.plan_next_step();
   optimizer.parts_.guard.end_change();
   optimizer.parts_.guard.enter(CallGuard::Phase::running);

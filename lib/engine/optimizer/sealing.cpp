@@ -64,8 +64,8 @@ Task Sealing::make_groups() {
   const Reducer &whole = *parts_.group->reducer();
   ZERO_CO_AWAIT(parts_.groups.open(parts_.memory->reducer(whole), parts_.memory->host_reducer(whole),
                                    parts_.state.layout.most_round_nbytes(), parts_.ranks()));
-  if (parts_.groups.model() != nullptr) parts_.gradients.go_on_beside(*parts_.groups.model());
-  parts_.gradients.go_on_beside(*parts_.groups.gather());
+  if (parts_.groups.model() != nullptr) parts_.gradients.reductions().go_on_beside(*parts_.groups.model());
+  parts_.gradients.reductions().go_on_beside(*parts_.groups.gather());
   co_return Status();
 }
 
@@ -110,7 +110,7 @@ Status Sealing::check_room_to_meet() const {
 }
 
 NeedOptions Sealing::needs() const {
-  const int64_t of_replicas = parts_.replicas.workspace_nbytes() + parts_.gradients.workspace_nbytes(parts_.state.layout.formats()) +
+  const int64_t of_replicas = parts_.replicas.workspace_nbytes() + parts_.gradients.reductions().workspace_nbytes(parts_.state.layout.formats()) +
                               parts_.gathers.strategy().workspace_nbytes();
   return {.alone = parts_.alone(),
           .adopts = parts_.one_copy() && parts_.rank() > 0,
@@ -216,7 +216,7 @@ Task Sealing::share_memory() {
   if (parts_.settings.on_device) ZERO_CO_AWAIT(reach_devices(&reaches));
   std::shared_ptr<Mapping> contributions;
   std::shared_ptr<Mapping> params;
-  if (reaches) contributions = parts_.settings.stage < 2 ? parts_.state.slots.grad_mapping() : parts_.gradients.pool().mapping();
+  if (reaches) contributions = parts_.settings.stage < 2 ? parts_.state.slots.grad_mapping() : parts_.gradients.schedule().pool().mapping();
   if (reaches) params = parts_.state.slots.param_mapping();
   ZERO_CO_AWAIT(parts_.peers.grads.open(*parts_.groups.reduce(), contributions));
   ZERO_CO_AWAIT(parts_.peers.params.open(*parts_.groups.gather(), params));
@@ -273,8 +273,8 @@ PathFacts Sealing::path_facts() const {
       parts_.settings.stage <= 2 && parts_.settings.algorithm != nullptr && all_reached && !parts_.gathers.strategy().changes_own();
   const bool few = parts_.ranks() <= static_cast<int64_t>(kernels::kMostSources);
   facts.fuses = facts.writes && parts_.settings.stage <= 1 && parts_.peers.grads.reach_all() && few && !parts_.settings.overlap &&
-                !parts_.settings.grad_norm && parts_.settings.divisor != ZERO_DIVISOR_WEIGHTS &&
-                !parts_.settings.replicas.sum_gradients() && !parts_.state.plan.any_rows();
+                !parts_.settings.grad_norm && !parts_.settings.weighted() && !parts_.settings.replicas.sum_gradients() &&
+                !parts_.state.plan.any_rows();
   return facts;
 }
 
@@ -283,7 +283,7 @@ void Sealing::plan_paths() {
   parts_.paths.list(facts);
   parts_.gradients.fuse_reduction(facts.fuses);
   if (!facts.writes) return;
-  parts_.gradients.keep_sharded_sums();
+  parts_.gradients.reductions().keep_sharded_sums();
   const auto given = [](const PeerViews &views, bool wanted) { return wanted ? &views : nullptr; };
   const ShardUpdater::Reached reached{given(parts_.peers.params, !parts_.one_copy()), given(parts_.peers.states, parts_.settings.stage == 0),
                                  given(parts_.peers.grads, facts.fuses)};

@@ -25,7 +25,7 @@ uint64_t hash_of_scale(const kernels::LossScaleState &scale) {
 
 /// There is no sum of weights in fp32 that gradients could be divided by.
 bool StepFlagsExchange::weightless() const {
-  if (parts_.settings.divisor != ZERO_DIVISOR_WEIGHTS) return false;
+  if (!parts_.settings.weighted()) return false;
   const double sum = parts_.gradients.weight_sum();
   return !(sum > 0 && sum <= kLargestFinite);
 }
@@ -37,7 +37,7 @@ void StepFlagsExchange::fill_in_step_flags() {
   step_flags_.mine(StepFlags::edited) = parts_.run.edited() ? 1 : 0;
   stop_seen_ = stop_request_.pending();
   step_flags_.mine(StepFlags::stops) = stop_seen_ > 0 ? 1 : 0;
-  step_flags_.set_filled([this](int64_t id) { return parts_.gradients.filled(id); });
+  step_flags_.set_filled([this](int64_t id) { return parts_.gradients.accumulator().filled(id); });
 }
 
 /// All ranks learn whether any met a non-finite gradient or memory that was changed, the norm, who filled which parameter, and whether all
@@ -148,7 +148,7 @@ Status StepFlagsExchange::decide_on_device() {
   ZERO_TRY(parts_.memory->device->captures(parts_.memory->device->stream(), &captured));
   if (!captured) ZERO_TRY(parts_.tell_update_counts());
   if (captured) stop_request_.refuse();
-  step_flags_.set_filled([this](int64_t id) { return parts_.gradients.filled(id); });
+  step_flags_.set_filled([this](int64_t id) { return parts_.gradients.accumulator().filled(id); });
   step_flags_.mine(StepFlags::weightless) = weightless() ? 1 : 0;
   stop_seen_ = stop_request_.pending();
   step_flags_.mine(StepFlags::stops) = stop_seen_ > 0 ? 1 : 0;

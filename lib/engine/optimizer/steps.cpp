@@ -51,14 +51,14 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
   parts_.replica_run.syncs = parts_.replicas.due(parts_.replica_run.calls);
   ZERO_CO_AWAIT(finish_gradients());
   ZERO_CO_AWAIT(pick_path());
-  parts_.step.unfilled_count = parts_.gradients.unfilled_count();
+  parts_.step.unfilled_count = parts_.gradients.accumulator().unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   // Before any rank updates, and writes into the memory of others.
   if (!parts_.replica_run.together) parts_.replicas.part();
   Finding change;
   ZERO_CO_TRY(parts_.verifier.find_change(&change));
   ZERO_CO_AWAIT(vote_.run(change));
-  if (parts_.paths.may_write() && parts_.updates_all()) ZERO_CO_AWAIT(parts_.gradients.give_sums(!parts_.paths.writes()));
+  if (parts_.paths.may_write() && parts_.updates_all()) ZERO_CO_AWAIT(parts_.gradients.reductions().give_sums(!parts_.paths.writes()));
   if (vote_.step_flags().sum(StepFlags::weightless) > 0) {
     end_step();
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
@@ -236,8 +236,7 @@ Status Steps::forget_masters_after_device() {
 }
 
 void Steps::end_step() {
-  parts_.gradients.residuals().end_step(parts_.guard.phase() == CallGuard::Phase::reduced && !parts_.step.skips);
-  parts_.gradients.reset();
+  parts_.gradients.end_step(parts_.guard.phase() == CallGuard::Phase::reduced && !parts_.step.skips);
   parts_.plan_next_step();
   parts_.first_values.note_step();
   parts_.guard.end_change();
@@ -266,9 +265,9 @@ StepTimes Steps::times() const {
   out.reduce_ns = times_.reduce_ns.load(std::memory_order_relaxed);
   out.apply_ns = times_.apply_ns.load(std::memory_order_relaxed);
   out.gather_ns = times_.gather_ns.load(std::memory_order_relaxed);
-  out.stalled_nbytes = parts_.gradients.stalled_nbytes();
-  out.pool_grow_count = parts_.gradients.pool().grow_count();
-  out.overlap_active = parts_.gradients.overlapping();
+  out.stalled_nbytes = parts_.gradients.schedule().stalled_nbytes();
+  out.pool_grow_count = parts_.gradients.schedule().pool().grow_count();
+  out.overlap_active = parts_.gradients.reductions().overlapping();
   return out;
 }
 

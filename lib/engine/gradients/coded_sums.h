@@ -1,0 +1,41 @@
+/// @file CodedSums: sums over replicas in a wire code, whose losses are added to later gradients if
+/// that is asked for.
+#pragma once
+
+#include "engine/compute/coded_mean.h"
+#include "engine/config/settings.h"
+#include "engine/gradients/reduce_strategy.h"
+#include "engine/gradients/residuals.h"
+#include "engine/layout/plan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace zero {
+
+class CodedSums final : public ReduceStrategy {
+ public:
+  CodedSums(const Plan &plan, const ReplicaSettings &replicas) : plan_(plan), replicas_(replicas) {}
+
+  int64_t workspace_nbytes() const override;
+  Status open(const MemorySource &source) override;
+  void close() override;
+  Task sum(Group &group, int64_t bucket, Contribution given, ReduceScatter call) override;
+  void begin_step(const StepTerms &terms) override;
+  void end_step(bool applied) override { residuals_.end_step(applied); }
+  void forget() override { residuals_.forget(); }
+
+ private:
+  int64_t largest_cut() const;
+
+  const Plan &plan_;
+  const ReplicaSettings &replicas_;
+  CodedMean coded_;
+  Residuals residuals_;
+  /// By bucket and line of this rank's cut: not 0 if it is never coded.
+  std::vector<std::vector<uint8_t>> full_lines_;
+  std::vector<uint8_t> all_lines_;  ///< as many as the largest cut has, none coded
+  bool in_full_ = false;
+};
+
+}  // namespace zero
