@@ -1,6 +1,8 @@
 /// @file Making the group of votes, once and after failures.
 #include "engine/checkpoint/vote_group.h"
 
+#include "group/collectives.h"
+
 #include <utility>
 
 namespace zero {

@@ -21,7 +21,7 @@ Status BucketSchedule::open(std::shared_ptr<Group> group, const MemorySource &so
     at(index).dtype = slots_.place(slots_.grad(), index).dtype;
     sizes.push_back(nbytes_of(index));
   }
-  return pooled() ? pool_.open(source, sizes, plan_.held_bucket_count(), settings_.pool_limit) : Status();
+  return pooled() ? pool_.open(source, sizes, plan_.held_bucket_count(), settings_.buckets.pool_limit) : Status();
 }
 
 void BucketSchedule::expect(int64_t index, int64_t count, RowMarks rows) {
