@@ -14,6 +14,21 @@ std::string joined(std::string first, const std::string &second) {
   return first + second;
 }
 
+Capabilities facts_of(const Transport &near, const Transport &far, std::span<const int64_t> hosts) {
+  const Capabilities &here = near.capabilities();
+  const Capabilities &there = far.capabilities();
+  Place place = here.place;
+  place.host_count = place_of(hosts, far.rank()).host_count;
+  return {.name = here.name + " and " + there.name,
+          .place = place,
+          .host_block = host_block_of(hosts),
+          .round_nbytes = std::min(here.round_nbytes, there.round_nbytes),
+          .longest_nbytes = there.longest_nbytes,
+          .descriptors_to_meet = here.descriptors_to_meet,
+          .single_thread = there.single_thread,
+          .shares_memory = place.host_count == 1};
+}
+
 }  // namespace
 
 Status met_on_host(const Status &status, int64_t ranks) {
@@ -21,7 +36,7 @@ Status met_on_host(const Status &status, int64_t ranks) {
 }
 
 HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts)
-    : Transport(far->rank(), far->size(), far->capabilities()),
+    : Transport(far->rank(), far->size(), facts_of(*near, *far, hosts)),
       far_(std::move(far)),
       near_(std::move(near)),
       hosts_(std::move(hosts)),
@@ -37,16 +52,6 @@ HierarchyTransport::HierarchyTransport(std::shared_ptr<Transport> near, std::sha
   near_offers_.resize(near_ranks_.size());
   near_arrivals_.resize(near_ranks_.size());
   near_->peers().name_ranks(near_ranks_);
-  const Capabilities &near_by = near_->capabilities();
-  capabilities_.name = near_by.name + " and " + capabilities_.name;
-  capabilities_.place = near_by.place;
-  capabilities_.place.host_count = place_of(hosts_, this->rank()).host_count;
-  capabilities_.host_block = host_block_of(hosts_);
-  capabilities_.round_nbytes = std::min(near_by.round_nbytes, capabilities_.round_nbytes);
-  capabilities_.descriptors_to_meet = near_by.descriptors_to_meet;
-  capabilities_.shares_memory = capabilities_.place.host_count == 1;
-  capabilities_.within_process = false;
-  capabilities_.copies_offers = false;
   set_interfaces(*this, *this, *this);
 }
 
