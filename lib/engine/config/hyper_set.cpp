@@ -1,4 +1,4 @@
-/// @file Setting and reading hyper-parameters.
+/// @file Sets and reads hyper-parameters.
 #include "engine/config/hyper_set.h"
 
 #include "core/number_text.h"

@@ -1,4 +1,5 @@
-/// @file Hyper-parameters of a parameter set by key, and which of them go together. Knows no arithmetic of the algorithms.
+/// @file HyperSet: the hyper-parameters of a parameter set by key, and checks of their
+/// combinations. Knows no arithmetic of the algorithms.
 #pragma once
 
 #include "core/config.h"
@@ -13,26 +14,28 @@
 
 namespace zero {
 
-/// Of the outer step of replicas: no hyper-parameter of a set.
+/// True for keys of the outer step of replicas, which are not hyper-parameters of a set.
 constexpr bool is_outer_key(int32_t key) { return key == ZERO_KEY_OUTER_LR || key == ZERO_KEY_OUTER_MOMENTUM; }
 
 class HyperSet {
  public:
-  /// Reads the config; `algorithm` nullptr stands for the caller's own, which may use every key. What the config does not set comes from
-  /// `base` where that has the same algorithm, otherwise from the algorithm's defaults.
+  /// Reads the config. `algorithm` nullptr: the caller updates the parameters itself, and may use
+  /// every key. Values that the config does not set are those of `base` if it has the same
+  /// algorithm, otherwise the algorithm's defaults.
   Status read(const kernels::Algorithm *algorithm, const Config &config, const HyperSet *base);
 
   Status set(int32_t key, double value);
   Status get(int32_t key, double *out) const;
 
-  /// All that the algorithm reads, by key.
+  /// All values that the algorithm reads, by key.
   std::vector<std::pair<int32_t, double>> all() const;
-  /// A value that set() would take together with the others that are put.
+  /// Sets a value that need not fit the others, which may be set next.
   void put(int32_t key, double value);
 
   const kernels::Algorithm *algorithm() const { return algorithm_; }
   const kernels::HyperParameters &values() const { return values_; }
-  /// A line for the algorithm and one for every value that it reads, exactly. `number`: of the set.
+  /// One line for the algorithm and one for each value that it reads, in exact form. `number`: the
+  /// number of the set.
   std::string text(size_t number) const;
 
  private:

@@ -1,4 +1,4 @@
-/// @file Reading, setting and showing the loss scale.
+/// @file Reads, sets and prints the loss scale.
 #include "engine/config/loss_scale.h"
 
 #include "core/number_text.h"

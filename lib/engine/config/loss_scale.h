@@ -1,5 +1,5 @@
-/// @file LossScale: what the caller multiplies its loss by, so that small gradients survive in 16 bits: what the config says about it. How
-/// it follows overflows is kernels/step_decision.h's. Knows no gradients.
+/// @file LossScale: the options of loss scaling, which keeps small gradients from underflow in 16
+/// bits. kernels/step_decision.h adapts the scale to overflows. Knows no gradients.
 #pragma once
 
 #include "core/config.h"
@@ -12,14 +12,14 @@ namespace zero {
 
 class LossScale {
  public:
-  /// `skips`: overflows make steps be skipped, which the dynamic scale needs.
+  /// `skips`: steps with overflows are skipped. The dynamic scale requires it.
   Status read(const Config &config, bool skips);
 
   const kernels::LossScaleRules &rules() const { return rules_; }
-  /// Before the first step.
+  /// The state before the first step.
   const kernels::LossScaleState &first() const { return first_; }
   Status set(double value, kernels::LossScaleState &state) const;
-  /// A line for each key.
+  /// One line for each key.
   std::string text(const kernels::LossScaleState &state) const;
 
  private:

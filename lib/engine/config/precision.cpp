@@ -1,4 +1,4 @@
-/// @file Reading and checking precisions.
+/// @file Reads and checks precisions.
 #include "engine/config/precision.h"
 
 namespace zero {

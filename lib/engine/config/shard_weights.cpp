@@ -1,4 +1,4 @@
-/// @file Reading shard weights.
+/// @file Parses shard weights.
 #include "engine/config/shard_weights.h"
 
 #include "core/number_text.h"

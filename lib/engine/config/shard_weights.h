@@ -1,4 +1,5 @@
-/// @file Shard weights: the text of ZERO_KEY_SHARD_WEIGHTS as the sizes that the partition uses. Knows nothing of who is cut by them.
+/// @file Shard weights: converts the text of ZERO_KEY_SHARD_WEIGHTS to the sizes that the partition
+/// uses. Knows no ranks and no tensors.
 #pragma once
 
 #include "core/partition.h"

@@ -39,7 +39,7 @@ struct Strategy {
 };
 constexpr std::array<Strategy, 4> kStrategies = {{{"hsdp", kHsdp}, {"diloco", kDiloco}, {"zeropp", kZeropp}, {"slow_link", kSlowLink}}};
 
-/// The value that the config has now.
+/// The current value of a key as text.
 std::string value_text(const Config &config, const KeyInfo &key) {
   if (key.type == KeyType::f64) return number_text(config.f64(key.key));
   const int64_t value = config.i64(key.key);
