@@ -1,4 +1,4 @@
-/// @file Reading the config of a checkpoint.
+/// @file Reads the config of a checkpoint.
 #include "engine/checkpoint/checkpoint_settings.h"
 
 namespace zero {

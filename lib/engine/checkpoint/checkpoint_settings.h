@@ -1,4 +1,5 @@
-/// @file CheckpointSettings: what a checkpoint was told once, at creation, by its config. Knows the keys; never files.
+/// @file CheckpointSettings: the options of a checkpoint, read once from its config at creation.
+/// Knows the keys; never files.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -11,17 +12,17 @@ namespace zero {
 
 struct CheckpointSettings {
   checkpoint::StreamOptions stream;
-  int64_t keep;         ///< newest saves of the run; 0 = all
-  int64_t file_nbytes;  ///< of model files
+  int64_t keep;         ///< number of saves of the run that are kept, the newest ones; 0 = all
+  int64_t file_nbytes;  ///< size beyond which no tensor is added to a model file
   int64_t progress_ms;
   bool converts;
   bool passes_missing;
   bool passes_extra;
   bool model_files;
-  bool lazy;  ///< snapshots of asynchronous saves
+  bool lazy;  ///< asynchronous saves read the optimizers instead of copies
 };
 
-/// Keys of other kinds are ZERO_E_UNSUPPORTED.
+/// Returns ZERO_E_UNSUPPORTED if the config sets a key that is not a checkpoint key.
 Status read_checkpoint_settings(const Config &config, CheckpointSettings *out);
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-/// @file The list of exported tensors, and their bytes.
+/// @file Lists the exported tensors, and reads their bytes.
 #include "engine/checkpoint/exported.h"
 
 #include "engine/checkpoint/load_values.h"
@@ -20,7 +20,8 @@ int64_t slot_at(const SavedTensor &tensor, const char *name) {
   return index;
 }
 
-/// The parameter if it has that dtype; otherwise its most exact value: the fp32 master, bf16 and remainder, or codes and scales.
+/// Chooses the parameter if it has that dtype, otherwise its most exact value: the fp32 master,
+/// bf16 and remainder, or codes and scales.
 ExportedTensor choose(const SavedTensor &tensor, int32_t dtype) {
   ExportedTensor chosen{-1, -1, slot_at(tensor, "param")};
   const SavedSlot &param = tensor.slots[static_cast<size_t>(chosen.slot)];
@@ -81,10 +82,10 @@ bool ExportedSource::has(const ExportedTensor &tensor, int64_t slot) const {
   return things_.has(description_, {tensor.section, tensor.tensor, slot, -1, 0, 0});
 }
 
-/// Entries of a slot from `first` on.
+/// Reads entries of a slot from `first` on.
 Status ExportedSource::fetch(const ExportedTensor &tensor, int64_t slot_number, int64_t first, std::span<std::byte> out) const {
   if (out.empty()) return {};
-  ZERO_TRY(work_.advance(0));  // work that was given up reads nothing of the caller's any more
+  ZERO_TRY(work_.advance(0));  // cancelled work must no longer read the caller's memory
   if (has(tensor, slot_number)) return things_.copy(description_, tensor.section, tensor.tensor, slot_number, first, out);
   const int64_t each = checkpoint::disk_type_nbytes(slot(tensor, slot_number).type);
   return work_.wish({tensor.section, tensor.tensor, slot_number, first, std::ssize(out) / each, out.data()});
@@ -96,7 +97,7 @@ Status ExportedSource::copy(int64_t number, int64_t offset, std::span<std::byte>
   const int64_t each = dtype_nbytes(tensor.dtype);
   const Range all = {offset / each, (offset + std::ssize(out)) / each};
   for (int64_t begin = all.begin; begin < all.end;) {
-    // Up to a line, so that codes and their scales are read once.
+    // Pieces end on a line, so that codes and their scales are read once.
     const int64_t end = std::min(all.end, (begin + kValuePiece) / kLine * kLine);
     const auto at = static_cast<size_t>((begin - all.begin) * each);
     ZERO_TRY(make_values(tensor, {begin, end}, out.subspan(at, static_cast<size_t>((end - begin) * each))));
@@ -105,7 +106,8 @@ Status ExportedSource::copy(int64_t number, int64_t offset, std::span<std::byte>
   return {};
 }
 
-/// Values of elements, rounded once. Codes begin with the line of their scale.
+/// Makes the values of elements, rounded once. Codes are read from the start of the line of their
+/// scale.
 Status ExportedSource::make_values(const ExportedTensor &tensor, Range elements, std::span<std::byte> out) const {
   const int64_t begin = elements.begin / kLine * kLine;
   ValueSource source;

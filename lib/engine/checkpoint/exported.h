@@ -1,5 +1,5 @@
-/// @file ExportedTensors: the parameters that an export writes, by their names in files, each as it is kept or as its values rounded once.
-/// Knows the places of their bytes; never files.
+/// @file ExportedTensors: the parameters that an export writes, under their names in files, either
+/// as they are stored or with values rounded once. Knows the places of their bytes; never files.
 #pragma once
 
 #include "checkpoint/export.h"
@@ -23,34 +23,34 @@ inline constexpr Choice kExportDtypes[] = {{ZERO_EXPORT_AS_KEPT, "ZERO_EXPORT_AS
                                            {ZERO_DTYPE_F16, "ZERO_DTYPE_F16"},
                                            {ZERO_DTYPE_BF16, "ZERO_DTYPE_BF16"}};
 
-/// A tensor of the export, and the slots that it is made from.
+/// A tensor of the export, and the slots from which it is made.
 struct ExportedTensor {
   int64_t section;
   int64_t tensor;
-  int64_t slot;         ///< in the tensor's description
-  int64_t second = -1;  ///< scales, or the remainder; -1: none
-  bool copied = true;   ///< its bytes are those of the slot
+  int64_t slot;         ///< index in the tensor's description
+  int64_t second = -1;  ///< slot of the scales or of the remainder; -1: none
+  bool copied = true;   ///< the bytes of the slot are copied unchanged
   DType dtype = DType::f32;
 };
 
 struct ExportedTensors {
   std::vector<checkpoint::ExportTensor> names;
   std::vector<ExportedTensor> tensors;      ///< one for each name
-  std::map<std::string, std::string> ties;  ///< a tied name, and the one under which its values are
+  std::map<std::string, std::string> ties;  ///< tied name to the name that holds the values
 };
 
 /// `dtype`: one of kExportDtypes.
 void list_exported(const checkpoint::SaveDescription &description, int32_t dtype, ExportedTensors *out);
 
-/// Bytes of an export's tensors, from this rank or, by wish, from the others.
+/// Reads the bytes of an export's tensors from this rank or, by wishes, from other ranks.
 class ExportedSource final : public checkpoint::ExportSource {
  public:
-  /// All must outlive the source.
+  /// All arguments must outlive the source.
   ExportedSource(const SavedThings &things, const checkpoint::SaveDescription &description, const ExportedTensors &exported, FileWork &work)
       : things_(things), description_(description), exported_(exported), work_(work) {}
 
   Status copy(int64_t tensor, int64_t offset, std::span<std::byte> out) override;
-  /// About the bytes that other ranks hold.
+  /// Estimates the number of bytes of these tensors that other ranks hold.
   int64_t wishes_nbytes(const std::vector<int64_t> &tensors) const;
 
  private:

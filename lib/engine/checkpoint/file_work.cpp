@@ -1,4 +1,4 @@
-/// @file The thread of a rank's work with files.
+/// @file The thread that runs a rank's file operations.
 #include "engine/checkpoint/file_work.h"
 
 #include "core/clock.h"
@@ -25,7 +25,7 @@ void FileWork::end() {
 void FileWork::start(std::function<Status()> work) {
   advanced_ns_.store(now_ns());
   if (work != nullptr) {
-    // The thread inherits the mask.
+    // The new thread inherits this thread's signal mask.
     const SignalsBlocked blocked;
     try {
       thread_ = std::thread([this, work = std::move(work)] { run(work); });

@@ -1,5 +1,6 @@
-/// @file FileWork: what a rank does with files, on a thread of its own, so that the thread of the call can tell other ranks how far it is,
-/// give the work what other ranks hold, and give up on it. Knows no files and no ranks.
+/// @file FileWork: the file operations of a rank, on a thread of their own. Meanwhile the calling
+/// thread reports progress to other ranks, supplies bytes that they hold, and can abandon the work.
+/// Knows no files and no ranks.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -20,17 +21,17 @@
 
 namespace zero {
 
-/// Entries of a slot that the work needs and other ranks hold.
+/// A request of the work for entries of a slot that other ranks hold.
 struct Wish {
   int64_t section;
   int64_t tensor;
-  int64_t slot;  ///< in the tensor's description
+  int64_t slot;  ///< index in the tensor's description
   int64_t begin;
   int64_t count;
   std::byte *out;
 };
 
-/// Rung when there is news of a save or load under way. It outlives the threads that listen to it.
+/// Rung on each event of a save or load in progress. It must outlive the threads that wait for it.
 class WorkBell {
  public:
   void ring() {
@@ -51,14 +52,15 @@ class FileWork final : public checkpoint::Progress {
   FileWork(const FileWork &) = delete;
   ~FileWork() override { end(); }
 
-  /// Once. All signals are blocked on the thread. An error to start it is the work's; where `work` is empty it has ended already.
+  /// Starts the work on a thread with all signals blocked; call it once. If the thread cannot
+  /// start, status() reports the error. If `work` is empty, it has ended already.
   void start(std::function<Status()> work);
   /// Cancels the work and waits for its end, unless it was given up.
   void end();
 
   /// @name For the work
   /// @{
-  /// An error once the work was cancelled.
+  /// Reports bytes that were read or written. Returns an error once the work was cancelled.
   Status advance(int64_t nbytes) override;
   /// Waits until grant() has filled wish.out.
   Status wish(const Wish &wish);
@@ -67,16 +69,18 @@ class FileWork final : public checkpoint::Progress {
   /// @name For the call's thread
   /// @{
   bool ended() const { return ended_.load(std::memory_order_acquire); }
-  /// After the end. ZERO_OK where the work ended early because it was cancelled: its rank did not fail.
+  /// The result, after the end. ZERO_OK if the work stopped early because it was cancelled: its own
+  /// rank did not fail.
   Status status() const;
   std::optional<Wish> open_wish();
   void grant();
-  /// The work ends as soon as it looks.
+  /// Asks the work to stop; it ends at its next call of advance() or wish().
   void cancel();
-  /// Nobody waits for the thread any more. `keep` holds all that it refers to, this object too, and is let go of when it returns.
+  /// Cancels the work and detaches its thread. `keep` owns all that the work refers to, this object
+  /// included, and is released when the work returns.
   void give_up(std::shared_ptr<void> keep);
   int64_t nbytes() const { return nbytes_.load(std::memory_order_relaxed); }
-  /// Time since something was last read or written.
+  /// Time since the last call of advance().
   int64_t silent_ms() const;
   WorkBell &bell() { return *bell_; }
   /// @}
@@ -97,8 +101,8 @@ class FileWork final : public checkpoint::Progress {
   std::thread thread_;
 };
 
-/// Awaits that the work has ended or that `wait_ms` have passed; where `rings` is given, also that the work wishes for something or the bell
-/// was rung since it had so many.
+/// Ready once the work has ended or `wait_ms` have passed. If `rings` is given, also ready when the
+/// work has an open wish, or when the bell's count of rings differs from `rings`.
 class WorkLook final : public Waitable {
  public:
   WorkLook(FileWork &work, int64_t wait_ms, std::optional<int64_t> rings = std::nullopt);

@@ -1,4 +1,4 @@
-/// @file Matching a save, or plain files, with what is here.
+/// @file Matches a save, or plain files, with the registered things.
 #include "engine/checkpoint/load_plan.h"
 
 #include "engine/checkpoint/saved_names.h"
@@ -21,7 +21,7 @@ using checkpoint::Scope;
 using checkpoint::Section;
 using checkpoint::Wanted;
 
-/// Makes the plan, thing by thing.
+/// Makes the plan, one registered thing after another.
 class Planner {
  public:
   Planner(const SavedThings &things, const Renames &renames, const CheckpointSettings &settings, bool params_alone,
@@ -63,7 +63,7 @@ class Planner {
     return {};
   }
 
-  /// A tied tensor's values are those of the one that it is tied to.
+  /// Returns the tensor that holds the values: for a tied tensor, the one that it is tied to.
   SavedPlace holder_of(SavedPlace place) const {
     const SavedTensor &tensor = tensor_at(place);
     if (tensor.tied_to.empty()) return place;
@@ -96,7 +96,7 @@ class Planner {
     return {};
   }
 
-  /// Under its own name or, where that is missing, under one that is tied to it.
+  /// Finds a tensor by its own name or, if that is missing, by a name that is tied to it.
   std::map<std::string, SavedPlace>::const_iterator find_tensor(const SavedThings::SavedOptimizer &optimizer, int64_t id) const {
     const Params &params = optimizer.state.params();
     auto found = tensors_.find(optimizer.prefix + params[id].given_name);
@@ -106,7 +106,7 @@ class Planner {
     return found;
   }
 
-  /// A tied name may be missing. A tensor of its own under that name must have the values of the holder's.
+  /// A tied name may be missing. A separate tensor of that name must have the holder's values.
   Status add_second_name(const SavedThings::SavedOptimizer &optimizer, int64_t id, SavedPlace first) {
     const Param &param = optimizer.state.params()[id];
     const auto found = tensors_.find(optimizer.prefix + param.given_name);
@@ -194,7 +194,8 @@ class Planner {
     plan_.targets.push_back({&state, id, format.number, dtype_nbytes(format.dtype), nullptr});
   }
 
-  /// The parameter, its scales and its master: copied where both keep the same, otherwise made from the values.
+  /// Loads the parameter, its scales and its master. They are copied if both sides have the same
+  /// slots, otherwise converted by value.
   Status add_values(const SavedState &state, int64_t id, SavedPlace place, const std::string &name) {
     const SavedTensor &tensor = tensor_at(place);
     const auto of_value = [](int32_t number) { return is_param_slot(number) || number == ZERO_SLOT_MASTER; };
@@ -241,7 +242,7 @@ class Planner {
     });
   }
 
-  /// The fp32 master, or bf16 and remainder, or the parameter, or codes and scales.
+  /// Picks the fp32 master, bf16 and remainder, the parameter, or codes and scales.
   Status find_values(const SavedState &state, int64_t id, SavedPlace place, const std::string &name, ValueSource *out) const {
     const SavedTensor &tensor = tensor_at(place);
     int64_t param_at = -1;
@@ -292,7 +293,7 @@ class Planner {
     return {};
   }
 
-  /// With its scales, where either has some.
+  /// Loads a state with its scales, if either side has scales.
   Status add_state(size_t number, const SavedState &state, int64_t id, SavedPlace place, const std::string &name, const SlotFormat &format) {
     if (SavedState::is_of_set(format.number)) place = place_of_states(saved_, plan_.sets[number], state.state_set(), place);
     const SavedTensor &tensor = tensor_at(place);
@@ -300,7 +301,7 @@ class Planner {
     DType dtype{};
     const SavedSlot *saved = find_slot(tensor, disk_slot_name(format.number), &index);
     if (saved == nullptr) {
-      // The average begins with the value (add_values), and counts with the step count.
+      // add_values() makes the average from the value, and a new update count is the step count.
       const bool made = format.number == ZERO_SLOT_AVERAGE || format.number == ZERO_SLOT_UPDATE_COUNT;
       if (!made) missing_.add(quoted_name(name + ":" + disk_slot_name(format.number)));
       return {};
@@ -390,7 +391,7 @@ class Planner {
     }
   }
 
-  /// What only the save has. A tied tensor has nothing of its own.
+  /// Lists the names that exist only in the save. A tied name is never extra.
   void find_extra() {
     for (const auto *names : {&tensors_, &buffers_}) {
       if (names == &buffers_ && params_alone_) continue;
@@ -428,7 +429,7 @@ class Planner {
   const SaveDescription &saved_;
   const LoadedFrom &from_;
   LoadPlan &plan_;
-  std::map<std::string, SavedPlace> tensors_;  ///< by their names here
+  std::map<std::string, SavedPlace> tensors_;  ///< by the names after renames
   std::map<std::string, SavedPlace> buffers_;
   std::set<std::pair<int64_t, int64_t>> used_;
   std::set<int64_t> used_extras_;

@@ -1,5 +1,6 @@
-/// @file LoadPlan: what a rank reads of a save, and where that goes: names matched, dtypes compared, values told apart from bits that are
-/// copied. The same decisions on all ranks. Knows descriptions and this rank's cuts; reads nothing.
+/// @file LoadPlan: the parts of a save that a rank reads, and their destinations. Matches names,
+/// compares dtypes, and separates values from bits that are copied. All ranks make the same
+/// decisions. Knows descriptions and this rank's cuts; reads nothing.
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -15,7 +16,7 @@
 
 namespace zero {
 
-/// Where bytes that are copied go.
+/// The destination of copied bytes.
 struct LoadTarget {
   const SavedState *state = nullptr;  ///< nullptr: to memory
   int64_t id = 0;
@@ -24,27 +25,29 @@ struct LoadTarget {
   std::byte *memory = nullptr;
 };
 
-/// The names that texts give to the source of a load.
+/// The names of the source of a load, for error messages.
 struct LoadedFrom {
   std::string all = "the save";
-  std::vector<std::string> of_tensor;  ///< file of each tensor of the only section; empty: as `all`
+  /// File of each tensor, if there is only one section; empty: `all`.
+  std::vector<std::string> of_tensor;
 };
 
 struct LoadPlan {
   std::vector<checkpoint::Wanted> copied;
-  std::vector<LoadTarget> targets;  ///< of `copied`, by their user's number
+  std::vector<LoadTarget> targets;  ///< destination of each entry of `copied`, by its user number
   std::vector<LoadedValues> values;
   std::vector<EqualValues> equal;
-  std::vector<int64_t> sections;     ///< by optimizer: its section in the save; -1: none
-  std::vector<std::vector<int64_t>> sets;  ///< by optimizer: the sections of all its sets of states, the first one's among them
-  std::vector<bool> counts_copied;   ///< by optimizer: update counts are in the save
+  std::vector<int64_t> sections;  ///< by optimizer: its section in the save; -1: none
+  /// By optimizer: the sections of all its sets of states, the first one included.
+  std::vector<std::vector<int64_t>> sets;
+  std::vector<bool> counts_copied;  ///< by optimizer: update counts are in the save
   int64_t missing = 0;
   int64_t extra = 0;
   int64_t converted = 0;
-  std::string skipped;  ///< a line each
+  std::string skipped;  ///< one line for each skipped name
 };
 
-/// ZERO_E_CHECKPOINT where the save is of something else than what is here.
+/// Returns ZERO_E_CHECKPOINT if the save does not match the registered things.
 Status plan_load(const SavedThings &things, const Renames &renames, const CheckpointSettings &settings, int32_t part,
                  const checkpoint::SaveDescription &saved, const LoadedFrom &from, LoadPlan *out);
 

@@ -1,4 +1,4 @@
-/// @file Making values from bytes, and storing them.
+/// @file Converts bytes to values, and stores them.
 #include "engine/checkpoint/load_values.h"
 
 #include "kernels/convert.h"
@@ -14,7 +14,7 @@ namespace {
 
 using checkpoint::Wanted;
 
-/// Bytes from which values are made: those of a slot, and what completes them.
+/// Collects the bytes of a slot, and those of its scales or remainder.
 class ValueSink final : public checkpoint::BlockSink {
  public:
   explicit ValueSink(const ValueSource &source) : source_(source) {
@@ -41,7 +41,8 @@ class ValueSink final : public checkpoint::BlockSink {
   std::array<std::vector<std::byte>, 2> bytes_;
 };
 
-/// To nearest, or to odd: an inexact result whose last bit is 1 tells the next rounding on which side of a tie the value was.
+/// Rounds to nearest, or to odd. In an inexact result the last bit 1 shows the next rounding on
+/// which side of a tie the exact value is.
 float narrow_f64(double value, bool to_odd) {
   const auto nearest = static_cast<float>(value);
   if (!to_odd || static_cast<double>(nearest) == value || !std::isfinite(value)) return nearest;

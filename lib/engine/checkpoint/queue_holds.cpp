@@ -1,4 +1,4 @@
-/// @file Holding queues. A thread that waits in a held queue advances the one that holds it.
+/// @file Holds queues. A thread that waits in a held queue makes progress in the lead queue.
 #include "engine/checkpoint/queue_holds.h"
 
 namespace zero {

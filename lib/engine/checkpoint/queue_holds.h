@@ -1,5 +1,5 @@
-/// @file QueueHolds: keeps the queues of several objects from going on while a task in another queue works with what belongs to them. Knows
-/// queues only.
+/// @file QueueHolds: stops the queues of several objects while a task in another queue works with
+/// these objects. Knows queues only.
 #pragma once
 
 #include "core/task.h"
@@ -13,14 +13,14 @@ namespace zero {
 
 class QueueHolds {
  public:
-  /// `lead`: the queue that the holding task runs in.
+  /// `lead`: the queue in which the holding task runs.
   explicit QueueHolds(std::shared_ptr<OperationQueue> lead) : lead_(std::move(lead)) {}
   QueueHolds(const QueueHolds &) = delete;
   ~QueueHolds() { release(); }
 
-  /// Takes a place in the queue: nothing that is submitted to it later begins until release().
+  /// Enters a task into the queue. Tasks that are submitted later do not begin until release().
   void take(std::shared_ptr<OperationQueue> queue);
-  /// Awaits that all that was submitted to the queues before has ended.
+  /// Waits until all tasks that were submitted to the held queues earlier have ended.
   Task begun();
   void release();
 

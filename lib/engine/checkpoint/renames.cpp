@@ -1,4 +1,4 @@
-/// @file Names of a save and their names here.
+/// @file Adds rules, and renames by them.
 #include "engine/checkpoint/renames.h"
 
 namespace zero {

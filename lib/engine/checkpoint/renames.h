@@ -1,4 +1,4 @@
-/// @file Renames: what tensors of a save are called here. Knows names only.
+/// @file Renames: maps names in a save to names of this program. Knows names only.
 #pragma once
 
 #include "core/status.h"
@@ -9,11 +9,11 @@
 
 namespace zero {
 
-/// Names of a save, and what they are here: of one tensor, or of all whose names begin alike ("old.*", "new.*").
+/// Rules that rename one tensor, or all tensors of a prefix ("old.*" to "new.*").
 class Renames {
  public:
   Status add(const char *in_file, const char *here);
-  /// By the first rule that fits.
+  /// Returns the name by the first rule that matches, or `in_file` if none does.
   std::string here(const std::string &in_file) const;
 
  private:

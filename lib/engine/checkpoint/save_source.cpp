@@ -1,4 +1,4 @@
-/// @file Finding the bytes of a save's files.
+/// @file Finds the bytes of a save's files.
 #include "engine/checkpoint/save_source.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ SavedExtras::SavedExtras(const SavedThings &things, bool copies) : extras_(thing
 }
 
 Status SaveSource::copy(const EntrySource &entry, int64_t offset, std::span<std::byte> out) {
-  ZERO_TRY(work_->advance(0));  // work that was given up reads nothing of the caller's any more
+  ZERO_TRY(work_->advance(0));  // cancelled work must no longer read the caller's memory
   if (entry.section < 0) {
     if (!out.empty()) std::memcpy(out.data(), extras_.data(entry.tensor) + offset, out.size());
     return {};
@@ -44,7 +44,7 @@ int64_t SaveSource::wishes_nbytes(const std::vector<int64_t> &files) const {
   return nbytes;
 }
 
-/// A step waits for the little that is left.
+/// True if a step waits and the unread rest is small enough to be copied.
 bool SaveSource::is_hurried() const {
   return lazy_ != nullptr && !lazy_->has_read.load() && lazy_->gate.is_awaited() && lazy_->wishes_ended.load() &&
          snapshot_.unread_nbytes() <= lazy_->most_nbytes;

@@ -1,5 +1,6 @@
-/// @file SaveSource: gives a writer of files the bytes of a save: the program's tensors, what this rank has of the optimizers, and what other
-/// ranks send. Knows where they lie; never files.
+/// @file SaveSource: supplies the bytes of a save to the writer of its files: the program's
+/// tensors, this rank's parts of the optimizers, and the parts that other ranks send. Knows the
+/// places of bytes; never files.
 #pragma once
 
 #include "checkpoint/blocks.h"
@@ -16,7 +17,8 @@
 
 namespace zero {
 
-/// Module buffers and tensors of the program, where they lie or as they were when the caller called.
+/// Module buffers and tensors of the program: their memory, or copies made when the save was
+/// called.
 class SavedExtras {
  public:
   SavedExtras(const SavedThings &things, bool copies);
@@ -37,7 +39,7 @@ class SaveSource final : public checkpoint::BlockSource {
 
   Status copy(const checkpoint::EntrySource &entry, int64_t offset, std::span<std::byte> out) override;
 
-  /// Bytes of these files that other ranks hold.
+  /// Number of bytes of these files that other ranks hold.
   int64_t wishes_nbytes(const std::vector<int64_t> &files) const;
 
  private:

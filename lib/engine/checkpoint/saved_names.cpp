@@ -1,4 +1,4 @@
-/// @file Names in a save.
+/// @file Finds slots, dtypes and facts, and lists names.
 #include "engine/checkpoint/saved_names.h"
 
 #include <algorithm>

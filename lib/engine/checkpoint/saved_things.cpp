@@ -65,7 +65,7 @@ Status SavedThings::check_name(const char *what, const std::string &name) const 
   return {};
 }
 
-/// Ranks are counted alike, so that a rank's own file holds its shard.
+/// The ranks must have the same numbers in both groups, so that a rank's own file holds its shard.
 Status SavedThings::check_group(const char *what, const Group &group) const {
   ZERO_CHECK(group.size() == group_->size() && group.rank() == group_->rank(), ZERO_E_UNSUPPORTED,
              "%s is rank %lld of %lld in its group, but rank %lld of %lld in the group of the checkpoint; both must have the same ranks",
@@ -176,7 +176,7 @@ void SavedThings::describe(bool model_files, SaveDescription *out) const {
   out->texts = texts_;
 }
 
-/// Sections are those of optimizers, of buffers, and of further sets of states.
+/// The order of sections: optimizers, buffers, further sets of states.
 const SavedState *SavedThings::state(int64_t section) const {
   if (section >= 0 && section < std::ssize(optimizers_)) return &optimizers_[static_cast<size_t>(section)].state;
   section -= std::ssize(optimizers_) + std::ssize(buffers_);

@@ -58,7 +58,7 @@ class SavedThings {
   int64_t step() const { return optimizers_.empty() ? 0 : optimizers_.front().state.applied_count(); }
   /// Module buffers of all optimizers, then the program's tensors.
   std::vector<Extra> extras() const;
-  /// The things that all ranks must have alike, one line each.
+  /// The properties that must be equal on all ranks, one line each.
   std::string text() const;
 
   /// Sections, optimizers first, and extras.

@@ -1,4 +1,4 @@
-/// @file Listing and copying what a rank contributes to a save.
+/// @file Lists and copies this rank's contributions to a save.
 #include "engine/checkpoint/snapshot.h"
 
 #include "core/number_text.h"
@@ -39,7 +39,7 @@ void Snapshot::add(const EntrySource &entry) {
   unread_nbytes_ += nbytes;
 }
 
-/// Parameters of model files that no rank has whole.
+/// Lists parts of parameters in model files that this rank does not have whole.
 void Snapshot::list_for_others() {
   const int64_t rank = things_.group()->rank();
   for (size_t s = 0; s < things_.optimizers().size(); ++s) {

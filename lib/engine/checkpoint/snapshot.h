@@ -1,5 +1,5 @@
-/// @file Snapshot: what a rank's files get their bytes from: the optimizers' memory, or copies of it. Knows pieces and where they lie; never
-/// files, nor when a copy is due.
+/// @file Snapshot: the source of the bytes in a rank's files: the optimizers' memory, or copies of
+/// it. Knows pieces and their places; never files, nor the time of a copy.
 #pragma once
 
 #include "engine/checkpoint/file_work.h"
@@ -16,11 +16,11 @@
 
 namespace zero {
 
-/// Memory for copies, which a run keeps from one save to the next: new pages cost more than the copy.
+/// Memory for copies that a run reuses for its next saves: fresh pages cost more than the copy.
 class SnapshotMemory {
  public:
   int64_t nbytes() const { return nbytes_; }
-  /// ZERO_E_OUT_OF_MEMORY. What was copied before is lost where there must be more.
+  /// Returns ZERO_E_OUT_OF_MEMORY on failure. Growing discards earlier copies.
   Status reserve(int64_t nbytes);
   std::byte *data() const { return data_.get(); }
 
@@ -29,16 +29,17 @@ class SnapshotMemory {
   int64_t nbytes_ = 0;
 };
 
-/// Of a save that reads the optimizers while they go on.
+/// State of a save that reads the optimizers' memory while training continues.
 struct LazyRead {
   LazyRead(const std::shared_ptr<OperationQueue> &saves, std::shared_ptr<WorkBell> rung, int64_t most)
       : bell(std::move(rung)), most_nbytes(most), gate(saves, [this] { bell->ring(); }) {}
 
   const std::shared_ptr<WorkBell> bell;
-  const int64_t most_nbytes;              ///< of a copy that is made where a step waits
-  ReadGate gate;                          ///< steps wait here
-  std::atomic<bool> has_read{false};      ///< this rank's files need nothing of the optimizers any more
-  std::atomic<bool> wishes_ended{false};  ///< no rank's files need anything of another rank any more
+  const int64_t most_nbytes;  ///< largest copy that is made while a step waits
+  ReadGate gate;              ///< steps wait here
+  /// This rank's files need no more bytes of the optimizers.
+  std::atomic<bool> has_read{false};
+  std::atomic<bool> wishes_ended{false};  ///< no rank's files need more bytes of another rank
 };
 
 class Snapshot {
@@ -46,20 +47,22 @@ class Snapshot {
   Snapshot(const SavedThings &things, const checkpoint::SaveDescription &description) : things_(things), description_(description) {}
   Snapshot(const Snapshot &) = delete;
 
-  /// Lists what this rank has of these files and, if `for_others`, what other ranks' files need of it.
+  /// Lists this rank's parts of these files and, if `for_others`, its parts that other ranks' files
+  /// need.
   void list(const std::vector<int64_t> &files, bool for_others);
-  /// Bytes of what is listed and lies in buffers only, or everywhere.
+  /// Number of listed bytes that are in buffers.
   int64_t buffer_nbytes() const;
   int64_t nbytes() const;
-  /// Copies buffers, or all, to memory that outlives this.
+  /// Copies the listed buffers, or all listed pieces, to memory that must outlive this object.
   Status copy_buffers(std::byte *memory) { return copy_listed(memory, true); }
   Status copy_all(std::byte *memory) { return copy_listed(memory, false); }
 
-  /// Entries of a slot, from `first` on, which this rank has. One thread at a time for what is listed.
+  /// Reads entries of a slot from `first` on. This rank must have them. Listed pieces may be read
+  /// by one thread at a time.
   Status read(int64_t section, int64_t tensor, int64_t slot, int64_t first, std::span<std::byte> out);
-  /// Bytes of listed pieces that were neither copied nor read to their end.
+  /// Number of bytes in listed pieces that were neither copied nor completely read.
   int64_t unread_nbytes() const { return unread_nbytes_; }
-  /// Copies those, if there is memory. On the thread that reads.
+  /// Copies the unread pieces if memory is available. Call it on the reading thread.
   Status copy_unread();
   int64_t late_nbytes() const { return late_nbytes_; }
 
@@ -72,7 +75,7 @@ class Snapshot {
     int64_t entry_nbytes;
     int64_t nbytes;
     int64_t unread_nbytes;
-    const std::byte *copied;  ///< nullptr: it is read where it lies
+    const std::byte *copied;  ///< nullptr: read from its original place
   };
 
   int64_t entry_nbytes(int64_t section, int64_t tensor, int64_t slot) const;

@@ -1,4 +1,4 @@
-/// @file Finding sets of states.
+/// @file Finds sets of states.
 #include "engine/checkpoint/state_sets.h"
 
 #include "engine/optimizer/saved_state.h"

@@ -1,4 +1,5 @@
-/// @file The sets of states in a save: one for each replica that made steps of its own. Knows sections; never optimizers.
+/// @file Finds the sets of states in a save: one for each replica that makes its own steps. Knows
+/// sections; never optimizers.
 #pragma once
 
 #include "checkpoint/description.h"
@@ -10,10 +11,12 @@
 
 namespace zero {
 
-/// The sections of all sets of the optimizer whose section is `first`, which holds the first of them; {-1} where there is no such section.
+/// Returns the sections of all sets of an optimizer. `first` is its section and holds the first
+/// set; returns {-1} if `first` is -1.
 std::vector<int64_t> state_sets_of(const checkpoint::SaveDescription &saved, int64_t first);
 
-/// Where the states of a tensor lie, for the replica of this number. Another number of replicas is dealt the saved sets in turn.
+/// Finds the states of a tensor for a replica. If the number of replicas has changed, replica r
+/// gets set r modulo the number of saved sets.
 SavedPlace place_of_states(const checkpoint::SaveDescription &saved, std::span<const int64_t> sets, int64_t replica, SavedPlace place);
 
 }  // namespace zero

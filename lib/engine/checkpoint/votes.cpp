@@ -1,4 +1,4 @@
-/// @file Agreement of the ranks of a save or a load.
+/// @file Lets the ranks agree in a save or a load.
 #include "engine/checkpoint/votes.h"
 
 #include "core/hash.h"
@@ -27,7 +27,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Cut to what a text has room for.
+/// Returns the lines cut to 300 bytes, so that both fit into an error text.
 std::pair<std::string, std::string> first_lines_that_differ(std::string_view first, std::string_view second) {
   constexpr size_t kMost = 300;
   for (;;) {
