@@ -1,4 +1,4 @@
-/// @file The run as a device knows it: decisions from what kernels found.
+/// @file The state of the run on a device: decisions from the results of kernels.
 #include "engine/compute/device_kernels.h"
 
 #include <algorithm>
@@ -34,7 +34,8 @@ void DeviceKernels::set_counts(int64_t *counts, int64_t count, int64_t value) co
   }
 }
 
-/// What was filled goes with the launch, so that a graph counts what it updates.
+/// Passes the filled tensors as a launch argument, so that a graph counts the tensors that it
+/// updates.
 void DeviceKernels::count_updates(int64_t *counts, std::span<const int64_t> filled) const {
   constexpr size_t kBits = 64;
   for (size_t begin = 0; begin < filled.size(); begin += cuda::kMostCounted) {

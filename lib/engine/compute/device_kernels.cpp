@@ -1,4 +1,4 @@
-/// @file Giving kernels their work, and asking what they found.
+/// @file Launches kernels, and reads their results.
 #include "engine/compute/device_kernels.h"
 
 #include <zero/stats.h>
@@ -25,7 +25,7 @@ int64_t nbytes_of(const std::vector<T> &values) {
   return Arena::view_nbytes(static_cast<int64_t>(values.size() * sizeof(T)));
 }
 
-/// But for its arrays.
+/// Converts a piece, without its arrays.
 cuda::UpdateSegment piece_of(const UpdateJob &job) {
   const kernels::UpdateSegment &from = job.piece;
   cuda::UpdateSegment piece;
@@ -49,7 +49,7 @@ cuda::UpdateSegment piece_of(const UpdateJob &job) {
   return piece;
 }
 
-/// The run knows the step.
+/// Leaves the step at 0: it is part of the run's state on the device.
 cuda::Recipe recipe_of(const UpdateJob &job, int32_t algorithm) {
   cuda::Recipe recipe{job.scalars.hyper, job.scalars.seed, algorithm, job.scalars.clip_value, job.scalars.stochastic ? 1 : 0};
   recipe.hyper.step = 0;
@@ -201,7 +201,7 @@ cuda::Reduce DeviceKernels::call_of(const Reduction &reduction, const void *cons
           reduction.count, code_of(reduction.op), reduction.divisor, reduction.weights};
 }
 
-/// Sources on the host are brought to the device first.
+/// Copies sources on the host to the device first.
 void DeviceKernels::reduce(const Reduction &reduction) const {
   std::array<const void *, cuda::kMostSources> sources;
   std::array<bool, cuda::kMostSources> there{};
@@ -227,7 +227,7 @@ void DeviceKernels::reduce(const Reduction &reduction) const {
   note(table_.reduce(device_.index(), &call, beyond(), device_.stream()), "reducing contributions");
 }
 
-/// Jobs of one algorithm come one after another, and so do their chunks.
+/// Lists the chunks of jobs by algorithm: one launch for each algorithm, or for each matrix job.
 void DeviceKernels::list_chunks(std::span<const UpdateJob> jobs, std::vector<cuda::Chunk> &chunks) {
   for (size_t first = 0; first < jobs.size(); ++first) {
     const kernels::Algorithm *algorithm = jobs[first].algorithm;
@@ -279,7 +279,7 @@ Status DeviceKernels::prepare(std::span<const UpdateJob> jobs) {
   return device_.wait();
 }
 
-/// With addresses of the device's tables.
+/// Writes pieces that contain addresses of the device's tables.
 void DeviceKernels::write_jobs(std::span<const UpdateJob> jobs, Jobs &out) const {
   const std::byte *sources = jobs_.data() + nbytes_of(out.pieces);
   const std::byte *replicas = sources + nbytes_of(out.sources);
@@ -303,7 +303,7 @@ bool DeviceKernels::same_jobs() const {
   return same_bytes(next_.pieces, sent_.pieces) && same_bytes(next_.sources, sent_.sources) && same_bytes(next_.replicas, sent_.replicas);
 }
 
-/// Steps of another kind get a table of their own.
+/// Keeps the current table for captured graphs, and allocates another one for later steps.
 bool DeviceKernels::leave_jobs_to_graphs(std::span<const UpdateJob> jobs) {
   Arena made;
   const Status status = Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, jobs_.nbytes(), &made);
@@ -315,7 +315,7 @@ bool DeviceKernels::leave_jobs_to_graphs(std::span<const UpdateJob> jobs) {
   return true;
 }
 
-/// What was sent before has arrived when the work given so far has ended.
+/// Waits before it reuses the host copies, so that earlier transfers have ended.
 bool DeviceKernels::send_jobs() {
   if (!settle().ok()) return false;
   std::swap(sent_, next_);
@@ -330,7 +330,7 @@ bool DeviceKernels::send_jobs() {
   return status().ok();
 }
 
-/// Recipes are zeros in the beginning, there and here.
+/// Sends recipes that have changed. Recipes are zero at first, on the device and on the host.
 void DeviceKernels::refresh(std::span<const UpdateJob> jobs) {
   for (const UpdateJob &job : jobs) next_recipes_[static_cast<size_t>(job.set)] = recipe_of(job, table_.algorithm(job.algorithm->name));
   constexpr size_t kMost = cuda::kMostPut / sizeof(cuda::Recipe);
@@ -413,7 +413,7 @@ void DeviceKernels::update(std::span<const UpdateJob> jobs) {
   move_averages();
 }
 
-/// Of tensors that stay untouched, whatever their algorithm.
+/// Moves the averages of tensors that have no gradient in this step, for all algorithms.
 void DeviceKernels::move_averages() const {
   const auto moves = [](const cuda::UpdateSegment &piece) { return piece.average_count > 0; };
   if (!counts_apart_ || std::none_of(sent_.pieces.begin(), sent_.pieces.end(), moves)) return;

@@ -1,5 +1,5 @@
-/// @file Device kernels: what an optimizer computes where its arenas lie on a device, and what its groups' collectives do with such memory.
-/// Knows the table of kernels and one device's stream; never ranks.
+/// @file DeviceKernels: the kernels of an optimizer whose arenas are in device memory, and the
+/// reductions of its groups there. Knows the table of kernels and one device's stream; never ranks.
 #pragma once
 
 #include "core/reduction.h"
@@ -13,12 +13,14 @@
 
 namespace zero {
 
-/// Everything runs in the device's stream, in the order of calls. Any thread; update() and what waits are for one thread at a time.
+/// All work runs in the device's stream, in the order of calls. Any thread may call; update() and
+/// functions that wait must be called by one thread at a time.
 class DeviceKernels final : public Kernels {
  public:
   explicit DeviceKernels(Device &device) : device_(device), table_(*static_cast<const kernels::cuda::Table *>(device.kernels())) {}
 
-  /// The code of kernels, what they tell, and room for sources of reductions that lie on the host. `source` is that of arenas.
+  /// Loads the kernels, and allocates memory for their results and for reduction sources on the
+  /// host. `source` is that of arenas.
   Status allocate(const MemorySource &source, int64_t sources_nbytes);
   void release();
 
@@ -38,29 +40,30 @@ class DeviceKernels final : public Kernels {
   Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
 
   Status prepare(std::span<const UpdateJob> jobs) override;
-  /// One after the other.
+  /// One workspace: matrices are updated one after another.
   int64_t workspace_count(int64_t matrices) const override { return matrices > 0 ? 1 : 0; }
   void add_norms(std::span<const UpdateJob> jobs) override;
-  /// In a step that becomes part of a CUDA graph hyper-parameters stay as they are on the device, and jobs must be those of the step
-  /// before.
+  /// In a step that is captured into a CUDA graph, hyper-parameters on the device stay unchanged,
+  /// and the jobs must be those of the step before.
   void update(std::span<const UpdateJob> jobs) override;
   void set_counts(int64_t *counts, int64_t count, int64_t value) const override;
   void count_updates(int64_t *counts, std::span<const int64_t> filled) const override;
   /// True once an update has been made.
   bool warm() const { return warm_; }
-  /// Hyper-parameters of jobs go to the device, where updates of graphs find them.
+  /// Sends the hyper-parameters of jobs to the device, where updates in graphs read them.
   void refresh(std::span<const UpdateJob> jobs);
 
-  /// @name The run, of which the device has a copy
+  /// @name The state of the run, of which the device has a copy
   /// @{
   void set_run(const kernels::StepState &run) const;
-  /// The decision of the step that checks and sums of squares were about.
+  /// Decides the step from the results of checks and sums of squares.
   void decide(const kernels::DecisionRules &rules) const;
-  /// After its update, which `counts` unless it was skipped. What was found is not the next step's.
+  /// Called after the update of a step. Adds 1 to the count of applied steps if `counts`, unless
+  /// the step was skipped, and clears the results of checks.
   void end_step(bool counts) const;
-  /// Where kernels find it.
+  /// The address at which kernels read the loss scale.
   double *loss_scale() const { return &told()->run.loss_scale.value; }
-  /// Waits.
+  /// Waits for the device.
   Status read_run(kernels::StepState *out) const;
   /// @}
 
@@ -68,29 +71,29 @@ class DeviceKernels final : public Kernels {
   void finish_squares(kernels::ExactSum &sum) const override;
   Status status() const override;
 
-  /// Into memory of the device. One at a time.
+  /// Reduces into device memory. One thread at a time.
   void reduce(const Reduction &reduction) const;
-  /// Between devices and the host, any way.
+  /// Copies between devices and the host, in any direction.
   void move(void *out, const void *from, int64_t nbytes) const;
-  /// False when CUDA cannot tell; status() then says why.
+  /// Returns false if CUDA cannot find the memory; status() then has the reason.
   bool find(const void *memory, bool *out_on_device) const;
-  /// Waits for everything.
+  /// Waits for all work.
   Status settle() const;
   Device &device() const { return device_; }
 
  private:
-  /// What kernels tell, in memory of the device.
+  /// Results of kernels, in device memory.
   struct Told {
-    kernels::cuda::Found found;  ///< by checks and sums of squares
+    kernels::cuda::Found found;  ///< results of checks and sums of squares
     kernels::StepState run;
   };
-  /// Where the pieces of jobs lie.
+  /// Host copies of the tables of jobs: the pieces, and the arrays to which they point.
   struct Jobs {
     std::vector<kernels::cuda::UpdateSegment> pieces;
     std::vector<const void *> sources;
     std::vector<kernels::cuda::Elements> replicas;
   };
-  /// Jobs of one algorithm; for matrices one job.
+  /// The jobs of one algorithm, or one matrix job.
   struct Launch {
     const kernels::Algorithm *algorithm;
     size_t first_job;
@@ -109,7 +112,7 @@ class DeviceKernels final : public Kernels {
   bool leave_jobs_to_graphs(std::span<const UpdateJob> jobs);
   bool send_jobs();
   bool captured() const;
-  /// False: nothing can be launched for these jobs.
+  /// Sends the jobs if they have changed. Returns false if no kernel can be launched for them.
   bool tell_jobs(std::span<const UpdateJob> jobs);
   static kernels::cuda::Reduce call_of(const Reduction &reduction, const void *const *sources);
   kernels::cuda::Scalars *scalars() const;
@@ -122,26 +125,26 @@ class DeviceKernels final : public Kernels {
   const kernels::cuda::Table &table_;
   MemorySource source_{};
   Arena told_;
-  mutable Arena sources_;          ///< on the device, for sources that lie on the host
-  mutable Arena hashes_;           ///< which ranges, and their hashes
-  std::shared_ptr<Mapping> read_;  ///< a Told in pinned memory of the host: what was read last
+  mutable Arena sources_;          ///< on the device, for copies of sources on the host
+  mutable Arena hashes_;           ///< ranges to hash, and their hashes
+  std::shared_ptr<Mapping> read_;  ///< pinned host memory for the latest results that were read
 
-  // Of update(): tables in memory of the device, and what was sent there, laid out alike.
+  // For update(): tables in device memory, and host copies of their contents in the same layout.
   Arena chunks_;
   Arena jobs_;
-  std::vector<Arena> graphs_jobs_;  ///< that jobs_ was before, for the graphs captured then
-  Arena recipes_;                   ///< by parameter set; behind them the scalars of a step
+  std::vector<Arena> graphs_jobs_;  ///< earlier values of jobs_, still used by captured graphs
+  Arena recipes_;                   ///< by parameter set, followed by the scalars of a step
   Arena ratios_;                    ///< trust ratios, by job
-  Arena sum_;                       ///< of the matrix that is updated
+  Arena sum_;                       ///< sum for the matrix that is being updated
   Jobs sent_;
   Jobs next_;
   std::vector<kernels::cuda::Recipe> sent_recipes_;
   std::vector<kernels::cuda::Recipe> next_recipes_;
   std::vector<Launch> launches_;
-  bool counts_apart_ = false;  ///< each job has scalars of its own; otherwise each parameter set
+  bool counts_apart_ = false;  ///< each job has its own scalars; otherwise each parameter set has
   bool warm_ = false;
   bool graphs_read_jobs_ = false;
-  bool jobs_told_ = false;  ///< by add_norms, for the update that follows
+  bool jobs_told_ = false;  ///< add_norms has already sent them for the next update
 
   mutable std::mutex failure_mutex_;
   mutable Status failure_;

@@ -1,4 +1,4 @@
-/// @file Sums and copies between a device and the host, any way.
+/// @file Sums and copies between a device and the host, in any direction.
 #include "engine/compute/device_reducer.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace zero {
 
-/// Where CUDA cannot tell whose memory it is nothing is done, and settle() says why.
+/// If CUDA cannot find the memory, the function does nothing and settle() returns the reason.
 bool DeviceReducer::reduce(const Reduction &reduction) const {
   bool there = false;
   if (!kernels_.find(reduction.out, &there)) return true;
@@ -15,7 +15,7 @@ bool DeviceReducer::reduce(const Reduction &reduction) const {
   return true;
 }
 
-/// Sources on the device are brought to the host first.
+/// Copies sources on the device to the host first.
 bool DeviceReducer::reduce_on_host(const Reduction &reduction) const {
   const auto nbytes = static_cast<size_t>(reduction.count * dtype_nbytes(reduction.dtype));
   std::vector<const void *> sources(reduction.sources, reduction.sources + reduction.source_count);
@@ -50,7 +50,8 @@ Status DeviceReducer::check_memory(const void *memory, const char *argument) con
   return memory != nullptr ? kernels_.device().find(memory, argument, &here) : Status();
 }
 
-/// Ranks meet in what follows, which a graph cannot do. To follow a captured stream would already make this device's work part of it.
+/// Calls of several ranks cannot be part of a CUDA graph. The check comes before wait_for(),
+/// because waiting for a captured stream would add this device's work to the graph.
 Status DeviceReducer::wait_for(void *stream) const {
   const Device &device = kernels_.device();
   bool captured = false;
@@ -60,7 +61,7 @@ Status DeviceReducer::wait_for(void *stream) const {
   return device.wait_for(stream);
 }
 
-/// The device of a group and what works on it.
+/// The device of a group, with its kernels and reducer.
 struct GroupReducer::Opened {
   explicit Opened(std::unique_ptr<Device> opened, int64_t threads)
       : device(std::move(opened)), kernels(*device), reducer(kernels, threads) {}
@@ -99,7 +100,7 @@ Status GroupReducer::open_lane(std::shared_ptr<SideStream> *out) const {
   return owned_->device->open_lane(out);
 }
 
-/// Groups that were split from one another share a reducer, and its room for sources that lie on the host.
+/// Groups that were split from one another share a reducer, and its memory for sources on the host.
 bool GroupReducer::reduce(const Reduction &reduction) const {
   if (opened_.load(std::memory_order_acquire) == nullptr) return host_.reduce(reduction);
   const std::lock_guard lock(mutex_);

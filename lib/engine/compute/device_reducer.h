@@ -1,4 +1,5 @@
-/// @file Device reducers: what groups sum and copy with where memory lies on a device as well as on the host. Knows kernels; never ranks.
+/// @file Device reducers: sums and copies of groups whose memory may be on a device or on the host.
+/// Knows kernels; never ranks.
 #pragma once
 
 #include "core/reduction.h"
@@ -14,7 +15,7 @@
 
 namespace zero {
 
-/// With the kernels of an optimizer, whose sums are made by one thread at a time.
+/// Uses the kernels of an optimizer. One thread at a time.
 class DeviceReducer final : public Reducer {
  public:
   DeviceReducer(const DeviceKernels &kernels, int64_t threads) : kernels_(kernels), host_(threads) {}
@@ -35,7 +36,8 @@ class DeviceReducer final : public Reducer {
   const HostReducer host_;
 };
 
-/// With a device of its own, which is opened with the first lane; until then memory is the host's.
+/// Uses a device of its own, which is opened with the first lane. Until then all memory is on the
+/// host.
 class GroupReducer final : public Reducer {
  public:
   GroupReducer(std::string cuda_module, int64_t device, int64_t threads);
@@ -65,7 +67,7 @@ class GroupReducer final : public Reducer {
   const int64_t device_;
   const int64_t threads_;
   const HostReducer host_;
-  mutable std::mutex mutex_;  ///< of opening, and of reductions
+  mutable std::mutex mutex_;  ///< protects opening and reductions
   mutable std::unique_ptr<Opened> owned_;
   mutable std::atomic<const Opened *> opened_{nullptr};
 };

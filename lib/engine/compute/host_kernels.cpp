@@ -1,4 +1,4 @@
-/// @file Cutting kernels' work over threads.
+/// @file Distributes the work of kernels over threads.
 #include "engine/compute/host_kernels.h"
 
 #include "core/hash.h"
@@ -21,7 +21,8 @@ namespace {
 /// Below this many elements per thread, waking a thread costs more than it saves.
 constexpr int64_t kLeastElements = 32 * 1024;
 constexpr int64_t kMostThreads = 256;
-/// Large work is cut into more pieces than threads: a core that others disturb then does less of it.
+/// Large work is cut into more pieces than threads, so that a core which other programs disturb
+/// does fewer pieces.
 constexpr int64_t kPiecesPerThread = 4;
 
 int64_t threads_for(int64_t elements, int64_t threads) {
@@ -33,10 +34,10 @@ int64_t pieces_for(int64_t elements, int64_t threads) {
   return used == 1 ? 1 : std::clamp(elements / (kPiecesPerThread * kLeastElements), used, kPiecesPerThread * used);
 }
 
-/// As many sources as fit are moved without asking for memory.
+/// Pointers to that many sources fit on the stack and need no allocation.
 constexpr int64_t kSourcesOnStack = 64;
 
-/// Elements that pass through fp32 at a time: they stay in the first-level cache.
+/// Elements that are converted to fp32 at a time. They stay in the first-level cache.
 constexpr int64_t kBlock = 1024;
 
 /// Calls function(begin, count) for blocks of the range.
@@ -51,7 +52,7 @@ Pointer at_element(Pointer base, int64_t index, DType dtype) {
   return static_cast<Byte *>(base) + index * dtype_nbytes(dtype);
 }
 
-/// Elements as fp32: in place, or widened into `block`.
+/// Returns elements as fp32: in place, or widened into `block`.
 const float *as_f32(const void *values, DType dtype, int64_t begin, int64_t count, float *block) {
   const void *from = at_element(values, begin, dtype);
   if (dtype == DType::f32) return static_cast<const float *>(from);
@@ -73,7 +74,7 @@ bool reduce_part(const Reduction &whole, Range range) {
   return kernels::active().reduce(part);
 }
 
-/// A part of a whole of `total_nbytes`.
+/// Copies a part of a whole of `total_nbytes`. A large whole bypasses the caches.
 void copy_bytes(void *out, const void *values, int64_t nbytes, int64_t total_nbytes) {
   if (total_nbytes > kernels::kStreamedNbytes) {
     kernels::active().stream(out, values, nbytes);
@@ -83,16 +84,16 @@ void copy_bytes(void *out, const void *values, int64_t nbytes, int64_t total_nby
   }
 }
 
-/// Its matrix is updated apart, whole.
+/// True if the job updates a whole matrix, which update_matrices() does.
 bool updates_matrix(const UpdateJob &job) { return job.algorithm->matrix && !job.skips; }
 
-/// Elements that are cut over threads, in whole lines.
+/// Elements of a job that are distributed over threads, in whole lines.
 int64_t cut_elements(const UpdateJob &job) {
   const bool idle = job.skips && job.piece.average.data == nullptr;
   return idle || updates_matrix(job) ? 0 : round_up(job.piece.count, kLine);
 }
 
-/// The only pass over a part of a job, or the last.
+/// The only pass over a part of a job, or its last pass.
 void update_part(const UpdateJob &job, Range part) {
   const kernels::UpdateSegment piece = kernels::slice(job.piece, part.begin, part.count());
   if (job.skips) return kernels::move_average(kernels::active(), piece, job.scalars);
@@ -264,7 +265,8 @@ void HostKernels::agree(float *masters, const kernels::Elements &codes, int64_t 
 }
 
 Status HostKernels::hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const {
-  constexpr int64_t kLeastRanges = 8;  // fewer per thread, and waking a thread costs more than it saves
+  // With fewer ranges per thread, waking a thread costs more than it saves.
+  constexpr int64_t kLeastRanges = 8;
   const int64_t pieces = std::clamp<int64_t>(std::ssize(ranges) / kLeastRanges, 1, threads_);
   parallel_pieces(pieces, [&](int64_t piece) {
     const Range mine = even_share(std::ssize(ranges), piece, pieces);
@@ -345,7 +347,7 @@ void HostKernels::update(std::span<const UpdateJob> jobs) {
   update_matrices(jobs);
 }
 
-/// Each thread takes the next matrix that none has taken.
+/// Each thread takes the next free matrix.
 void HostKernels::update_matrices(std::span<const UpdateJob> jobs) const {
   const int64_t matrices = std::count_if(jobs.begin(), jobs.end(), updates_matrix);
   if (matrices == 0) return;

@@ -1,5 +1,5 @@
-/// @file Host kernels on several threads: cuts work on lines, runs the pieces on the pool and keeps the caller's floating-point environment
-/// out of the numbers. Knows no ranks.
+/// @file HostKernels: kernels on several threads. Cuts work on lines, runs the pieces on the pool,
+/// and makes results independent of the caller's floating-point environment. Knows no ranks.
 #pragma once
 
 #include "core/config.h"
@@ -15,10 +15,11 @@
 
 namespace zero {
 
-/// Threads a rank may use: ZERO_KEY_THREADS, else the variable ZERO_THREADS, else max(1, usable cores / Place::core_sharers).
+/// Number of threads that a rank may use: ZERO_KEY_THREADS, else the variable ZERO_THREADS, else
+/// max(1, usable cores / Place::core_sharers).
 int64_t host_threads(const Config &config, const Place &place);
 
-/// The reduce function that groups are given.
+/// The default reducer of groups.
 class HostReducer final : public Reducer {
  public:
   explicit HostReducer(int64_t threads) : threads_(threads) {}
@@ -29,7 +30,7 @@ class HostReducer final : public Reducer {
   int64_t threads_;
 };
 
-/// On the host. Results do not depend on the number of threads.
+/// Kernels for host memory. Results do not depend on the number of threads.
 class HostKernels final : public Kernels {
  public:
   explicit HostKernels(int64_t threads) : threads_(threads) {}
@@ -49,10 +50,10 @@ class HostKernels final : public Kernels {
   void decode(void *out, DType dtype, const kernels::Elements &codes, int64_t count) const override;
   void agree(float *masters, const kernels::Elements &codes, int64_t count, Lead lead) const override;
   Status hash(std::span<const kernels::Bytes> ranges, uint64_t *out) const override;
-  /// One per thread.
+  /// At most one workspace per thread.
   int64_t workspace_count(int64_t matrices) const override { return std::min(threads_, matrices); }
   void add_norms(std::span<const UpdateJob> jobs) override;
-  /// All jobs but for matrices count as one piece of work for the threads.
+  /// All jobs without a matrix are distributed over the threads together.
   void update(std::span<const UpdateJob> jobs) override;
   void set_counts(int64_t *counts, int64_t count, int64_t value) const override;
   void count_updates(int64_t *counts, std::span<const int64_t> filled) const override;
@@ -68,7 +69,7 @@ class HostKernels final : public Kernels {
     });
   }
 
-  /// UpdateSegment `index` of `pieces` of [0, count), cut on lines.
+  /// Piece `index` of `pieces` of [0, count), cut on lines.
   static Range piece_of(int64_t count, int64_t index, int64_t pieces);
 
  private:

@@ -1,11 +1,11 @@
-/// @file What host and device tell each other of the run.
+/// @file Keeps the host's and the device's copy of the run's state consistent.
 #include "engine/compute/step_state.h"
 
 #include <algorithm>
 
 namespace zero {
 
-/// What the caller has set is newer until the device is told.
+/// State that the caller has set is newer than the device's until tell().
 Status StepState::learn() const {
   if (!told_ || (decided_count_ == 0 && !captured_)) return {};
   ZERO_TRY(device_->read_run(&state_));
@@ -42,7 +42,7 @@ void StepState::count() {
   told_ = false;
 }
 
-/// Also where the host was told of the decision: the count is newer.
+/// The device's count is newer, even if the host has made the decision.
 void StepState::end_on_device(bool counts) {
   device_->end_step(counts);
   decided_count_ = std::max<int64_t>(decided_count_, 1);

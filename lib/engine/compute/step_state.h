@@ -1,5 +1,6 @@
-/// @file StepState: what goes on from step to step: counts, the loss scale, the newest decision. A device that decides steps goes
-/// ahead of the host, which asks it only where somebody wants to know. Knows no gradients and no ranks.
+/// @file StepState: state that continues from step to step: counts, the loss scale, the decision.
+/// A device that decides steps runs ahead of the host, which reads its state only on request. Knows
+/// no gradients and no ranks.
 #pragma once
 
 #include "engine/compute/device_kernels.h"
@@ -11,48 +12,51 @@ namespace zero {
 
 class StepState {
  public:
-  /// `device` has a copy and must outlive it; nullptr: everything lies on the host.
+  /// `device` has a copy and must outlive this object; nullptr: the state is on the host only.
   StepState(const kernels::LossScaleState &first, const DeviceKernels *device) : device_(device), state_{.loss_scale = first} {}
 
-  /// What the host knows. Where the device may know more, learn() comes before.
+  /// The host's copy. Call learn() first if the device may have a newer one.
   const kernels::StepState &known() const { return state_; }
   Status learn() const;
-  /// Steps applied, as many as there may be at most.
+  /// Upper bound on the number of applied steps.
   int64_t most_applied_count() const { return state_.applied_count + decided_count_; }
 
-  /// What the caller sets, after learn(). The device and the other ranks are told before the next step is decided.
+  /// State that the caller changes; call learn() first. The device and the other ranks receive it
+  /// before the next step is decided.
   kernels::StepState &edit();
-  /// Edited since ranks last compared theirs.
+  /// True if the state was edited since the ranks last compared it.
   bool edited() const { return edited_; }
   void compared() { edited_ = false; }
 
-  /// What the device is to go on from, where it is not told yet.
+  /// Sends edited state to the device.
   void tell();
-  /// Where the loss scale lies, on the device if there is one, which must be told.
+  /// The address of the loss scale: on the device if there is one. Call tell() first.
   double *loss_scale() { return device_ != nullptr ? device_->loss_scale() : &state_.loss_scale.value; }
 
   /// @name Decisions
   /// @{
   void decide(const kernels::DecisionRules &rules, bool nonfinite, double squares);
-  /// About what kernels have found. `captured`: when a graph is run, as often as it is.
+  /// Decides by the results of kernels. `captured`: the decision is part of a graph, and repeats
+  /// with each run of it.
   void decide_on_device(const kernels::DecisionRules &rules, bool captured);
-  /// Some steps are decided in graphs, whose runs nobody tells the host.
+  /// True if some steps are decided in graphs. The host does not see the runs of a graph.
   bool captured() const { return captured_; }
   /// @}
 
   /// @name The end of a step
   /// @{
-  /// It was applied.
+  /// Counts a step that was applied.
   void count();
-  /// The device `counts` it unless it was skipped.
+  /// The device adds 1 to its count if `counts`, unless the step was skipped.
   void end_on_device(bool counts);
   /// @}
 
  private:
   const DeviceKernels *device_;
   mutable kernels::StepState state_;
-  mutable int64_t decided_count_ = 0;  ///< steps that the device has decided since state_ was all there is to know
-  bool told_ = false;                 ///< the device has state_, or has gone on from it
+  /// Steps that the device has decided since state_ was up to date.
+  mutable int64_t decided_count_ = 0;
+  bool told_ = false;  ///< the device has state_ or a newer state
   bool edited_ = false;
   bool captured_ = false;
 };
