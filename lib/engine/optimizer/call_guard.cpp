@@ -1,4 +1,4 @@
-/// @file Checks of phases, and what an error and the loss of ranks leave.
+/// @file Checks phases, and handles errors and lost ranks.
 #include "engine/optimizer/call_guard.h"
 
 #include <cstring>
@@ -6,12 +6,12 @@
 namespace zero {
 namespace {
 
-/// Codes of errors that every rank meets alike or that were found before any other rank was involved.
+/// Errors that all ranks return alike, or that were found before any other rank took part.
 bool leaves_usable(int32_t code) { return code == ZERO_E_STATE || code == ZERO_E_INVALID_ARGUMENT || code == ZERO_E_UNSUPPORTED; }
 
 }  // namespace
 
-/// ZERO_OK, or why the optimizer can no longer be used.
+/// Returns ZERO_OK, or an error with the reason why the optimizer is unusable.
 Status CallGuard::standing() const {
   if (failure_.ok()) return {};
   return Status::error(failure_.code(), "this optimizer has failed before and can only be released: %s", failure_.text());
@@ -57,7 +57,7 @@ void CallGuard::lose(const Status &cause) {
   close_memory();
 }
 
-/// What memory was short for, or an argument was wrong for, can be asked for again.
+/// Calls that failed for lack of memory or with an invalid argument can be repeated.
 Status CallGuard::lasting(Status status) {
   if (status.code() <= ZERO_E_REPLICAS_DIFFER) lose(status);
   return status;
@@ -80,7 +80,7 @@ Task CallGuard::run_counted(Task body, Caller caller, Uses uses, Counted queued)
     if (uses == Uses::parameters) groups_.name_caller(caller);
     if (status.ok()) status = co_await body;
   } catch (...) {
-    status = exception_status();  // there was no memory for a task
+    status = exception_status();  // no memory for a task
   }
   if (!status.ok() && !leaves_usable(status.code()) && phase_ != Phase::building) lose(status);
   co_return status;
@@ -91,8 +91,8 @@ void CallGuard::enter(Phase phase) {
   if (phase != Phase::building) sealed_.store(true, std::memory_order_release);
 }
 
-/// Ranks were lost, which says nothing about this rank's memory. Ranks that make different calls are a defect of the program, and every
-/// call reports it.
+/// True if ranks were lost: this rank's memory is still intact. Different calls on ranks are a
+/// defect of the program, which every call must report.
 bool CallGuard::salvages() const { return poisons_group(failure_.code()) && failure_.code() != ZERO_E_MISMATCH; }
 
 Status CallGuard::half_applied(const char *what) const {
@@ -102,26 +102,29 @@ Status CallGuard::half_applied(const char *what) const {
                        what, failure_.text());
 }
 
-/// Of calls that read what lies on this rank. What they ask for is checked as ever.
+/// After a loss of ranks only the first phase is checked. The arguments of the call are checked as
+/// usual.
 Status CallGuard::check_reads(const char *call, Phase first, Phase last) const {
   if (!salvages() || phase_ < first) return check_phase(call, first, last);
   return half_done_ == nullptr ? Status() : half_applied(half_done_);
 }
 
-/// What is kept changes from here on. Peers whose memory this rank writes may read theirs unless it has entered.
+/// A rank must enter its peers' memory before it writes there. If the group fails, a peer may read
+/// its own memory unless another rank has entered it.
 Status CallGuard::begin_change(bool enters) {
   if (enters) ZERO_TRY(groups_.gather()->transport().enter_memory());
   half_done_ = kStep;
   return {};
 }
 
-/// Peers enter in a step, once all ranks have come to its vote, and have left when it ends.
+/// Peers enter during a step, after all ranks have voted, and have left when the step ends.
 void CallGuard::end_change() {
   half_done_ = nullptr;
   if (!alone_) entries_ = groups_.gather()->transport().entries();
 }
 
-/// After the group has failed: a peer that went past the vote in which this rank failed may have begun to write here. No other will.
+/// Called after the group has failed. A peer that has passed the vote in which this rank failed may
+/// have begun to write here. No other peer writes here from now on.
 void CallGuard::close_memory() {
   if (alone_ || groups_.gather() == nullptr) return;
   if (groups_.gather()->transport().close_memory() != entries_) half_done_ = kStep;

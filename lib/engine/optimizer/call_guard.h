@@ -1,5 +1,6 @@
-/// @file CallGuard: the order of an optimizer's calls, which of them are under way, and what becomes of the optimizer after an error. After
-/// ranks were lost it still lets this rank read the data that lies on it, unless a step had begun to change that. Knows no parameters.
+/// @file CallGuard: the order of an optimizer's calls, the calls in progress, and the state after
+/// an error. After ranks were lost, this rank may still read its own data, unless a step had begun
+/// to change it. Knows no parameters.
 #pragma once
 
 #include "core/task.h"
@@ -17,10 +18,12 @@ namespace zero {
 class CallGuard {
  public:
   enum class Phase { building, sealed, running, reduced };
-  enum class Uses { parameters, gradients };  ///< parameters: gathers that run ahead must end first
+  /// `parameters`: gathers that run ahead must end before the call.
+  enum class Uses { parameters, gradients };
   static constexpr const char *kStep = "the step";
 
-  /// One more while it lives. A task takes it from the frame, which may outlive the task, to a variable of its own.
+  /// Adds 1 to a counter during its lifetime. A task moves it from the coroutine frame, which may
+  /// outlive the task, to a local variable.
   class Counted {
    public:
     explicit Counted(std::atomic<int64_t> &number) : number_(&number) { number_->fetch_add(1, std::memory_order_release); }
@@ -34,7 +37,7 @@ class CallGuard {
     std::atomic<int64_t> *number_;
   };
 
-  /// What is given must outlive it. `alone`: no other rank has a part in steps.
+  /// All arguments must outlive this object. `alone`: no other rank takes part in steps.
   CallGuard(std::shared_ptr<Group> group, OptimizerGroups &groups, ParamGatherer &gathers, bool alone)
       : group_(std::move(group)), groups_(groups), gathers_(gathers), alone_(alone) {}
 
@@ -42,44 +45,46 @@ class CallGuard {
   /// @{
   Phase phase() const { return phase_; }
   void enter(Phase phase);
-  /// True from seal on, for any thread: what does not change after seal may then be read.
+  /// True from seal on. Any thread may then read data that does not change after seal.
   bool sealed() const { return sealed_.load(std::memory_order_acquire); }
   Status check_phase(const char *call, Phase first, Phase last) const;
-  /// For functions that are not tasks.
+  /// Also returns ZERO_E_STATE if a call is in progress. For functions that are not tasks.
   Status check_call(const char *call, Phase first, Phase last) const;
   /// @}
 
-  /// @name Calls under way: tasks that were made and have not ended
+  /// @name Calls in progress: tasks that were created and have not ended
   /// @{
   Counted count() { return Counted(under_way_); }
   Counted count_acquire() { return Counted(acquiring_); }
-  /// A call other than a param_acquire is under way.
+  /// True if a call other than param_acquire is in progress.
   bool busy() const { return under_way_.load(std::memory_order_acquire) > 0; }
   bool acquiring() const { return acquiring_.load(std::memory_order_acquire) > 0; }
   Status check_idle(const char *call) const;
-  /// The task of a collective: under way from now on, though it may wait for others in the queue. An error that other ranks cannot share
-  /// makes the optimizer unusable on all of them.
+  /// Makes the task of a collective, which counts as in progress from now on, even while it waits
+  /// in the queue. An error that other ranks may not have makes the optimizer unusable on all
+  /// ranks.
   Task run(Task body, Caller caller, Uses uses = Uses::parameters) { return run_counted(std::move(body), caller, uses, count()); }
   /// @}
 
   /// @name Loss
   /// @{
-  /// Whether the optimizer may go on. Ranks that wait inside it for one whose group has failed are told.
+  /// Returns ZERO_OK if the optimizer can be used. If its group has failed, reports the failure to
+  /// ranks that wait inside the optimizer.
   Status usable();
   void lose(const Status &cause);
-  /// Passes an error on; one of those that last loses the optimizer.
+  /// Returns the error unchanged. An error that cannot be retried makes the optimizer unusable.
   Status lasting(Status status);
   /// @}
 
-  /// @name What a rank reads after others were lost
+  /// @name Reads after other ranks were lost
   /// @{
   bool salvages() const;
   Status half_applied(const char *what) const;
-  /// Of calls that read what lies on this rank.
+  /// Checks a call that reads this rank's own data.
   Status check_reads(const char *call, Phase first, Phase last) const;
-  /// What is kept changes from here on. `enters`: on other ranks too.
+  /// Called before data changes. `enters`: the change also writes to the memory of other ranks.
   Status begin_change(bool enters);
-  /// The call that changes it.
+  /// Names the call that changes the data.
   void changes_in(const char *call) { half_done_ = call; }
   void end_change();
   /// @}
@@ -97,9 +102,11 @@ class CallGuard {
   std::atomic<bool> sealed_{false};
   std::atomic<int64_t> under_way_{0};
   std::atomic<int64_t> acquiring_{0};
-  Status failure_;                   ///< why the optimizer is lost
-  const char *half_done_ = nullptr;  ///< what has changed a part of what is kept: a step, or a call; nullptr: nothing
-  uint64_t entries_ = 0;             ///< of peers into this rank's memory, when the last step ended
+  Status failure_;  ///< the reason why the optimizer is unusable
+  /// The step or call that has changed a part of the data; nullptr: none.
+  const char *half_done_ = nullptr;
+  /// Entries of peers into this rank's memory, counted at the end of the last step.
+  uint64_t entries_ = 0;
 };
 
 }  // namespace zero

@@ -1,4 +1,5 @@
-/// @file What ranks must agree on at seal and in each step, as lines of text, and the comparison that names the first line that differs.
+/// @file Text digests of the settings on which ranks must agree at seal and in each step, and a
+/// comparison that reports the first line that differs.
 #pragma once
 
 #include "core/task.h"
@@ -12,13 +13,15 @@
 
 namespace zero {
 
-/// What the optimizer was built from, beside its settings and loss scale.
+/// The registered sets, parameters and gather order, as text. Settings and loss scale are not part
+/// of it.
 std::string config_digest(std::span<const HyperSet> sets, const Params &params, std::span<const int64_t> gather_order);
 
-/// What a caller may set between steps. `run` may be nullptr: hyper-parameters alone.
+/// The values that a caller may set between steps, as text. `run` nullptr: hyper-parameters alone.
 std::string run_text(std::span<const HyperSet> sets, const kernels::StepState *run);
 
-/// ZERO_E_MISMATCH with `what` differs and the first difference, the same on every rank, when texts differ; then the group is poisoned.
+/// If texts differ, returns ZERO_E_MISMATCH with `what` and the first difference, the same on all
+/// ranks, and poisons the group.
 Task compare_texts(Group &group, const char *what, const std::string &mine);
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-/// @file Adding up over the ranks that share memory.
+/// @file Adds up the needs of ranks that share memory.
 #include "engine/optimizer/memory_need.h"
 
 #include "core/number_text.h"
@@ -14,7 +14,8 @@
 namespace zero {
 namespace {
 
-/// Something that several ranks take memory from: the words of a rank that tell which one it is and what it offers.
+/// A pool of memory that several ranks share: the indexes, in a rank's words, of the pool's key and
+/// of the bytes that it offers.
 struct Store {
   size_t key;
   size_t offer;
@@ -31,7 +32,7 @@ struct Sharers {
   std::array<double, 4> need{};
 };
 
-/// Adds up what the ranks told that share a store with this one.
+/// Adds up the words of the ranks that share this store with `rank`.
 Sharers sharers_of(const Store &store, std::span<const int64_t> words, int64_t rank) {
   Sharers sharers;
   const int64_t key = words[static_cast<size_t>(rank) * kWords + store.key];
@@ -44,13 +45,14 @@ Sharers sharers_of(const Store &store, std::span<const int64_t> words, int64_t r
   return sharers;
 }
 
-/// Bytes of what is filled and given back; parameters in the dtype that is handed out.
+/// Bytes of buffers that are filled and given back. Parameters count in the dtype that acquire
+/// returns.
 struct Buffers {
-  std::vector<int64_t> buckets;  ///< of gradients
+  std::vector<int64_t> buckets;  ///< gradient buckets
   int64_t decoded = 0;           ///< the largest 8-bit tensor
   int64_t gathered = 0;          ///< the largest tensor that is sharded in stage 3
-  int64_t all_gathered = 0;      ///< all of them
-  int64_t codes = 0;             ///< of the largest 8-bit one of them
+  int64_t all_gathered = 0;      ///< all tensors that are sharded in stage 3
+  int64_t codes = 0;             ///< codes and scales of the largest sharded 8-bit tensor
 };
 
 Buffers buffers_of(const Plan &plan, std::span<const Format> formats) {
@@ -71,7 +73,8 @@ Buffers buffers_of(const Plan &plan, std::span<const Format> formats) {
   return buffers;
 }
 
-/// A limit that the caller set is for the ranks of a host and takes the place of what the system says.
+/// A limit of the caller is for all ranks of a host, and replaces the memory that the system
+/// reports.
 std::array<int64_t, kWords> words_of(const MemoryNeed &need, MemoryOffer offer, int64_t limit_nbytes) {
   if (limit_nbytes > 0) offer = {limit_nbytes, std::numeric_limits<int64_t>::max(), 0};
   std::array<int64_t, kWords> words{};

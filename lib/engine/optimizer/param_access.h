@@ -1,4 +1,5 @@
-/// @file ParamAccess: whole parameters for the caller: acquired, copied, released. Knows who holds what; never how parts become whole.
+/// @file ParamAccess: whole parameters for the caller: acquire, copy, release. Knows the acquired
+/// parameters; never how shards are gathered.
 #pragma once
 
 #include "core/task.h"
@@ -20,12 +21,13 @@ class ParamAccess {
   Status release(int64_t id);
 
  private:
-  /// How a parameter is held by the caller.
+  /// The state of a parameter that the caller has acquired.
   struct Access {
-    int64_t count = 0;                 ///< acquires without release
-    std::byte *data = nullptr;         ///< what was handed out; of what is gathered or decoded, valid while count > 0
-    bool pooled = false;               ///< data belongs to the pool
-    std::vector<void *> streams = {};  ///< of a device, on which it is used
+    int64_t count = 0;  ///< acquires that were not released
+    /// The address that acquire returned. If gathered or decoded, it is valid while count > 0.
+    std::byte *data = nullptr;
+    bool pooled = false;               ///< the pool owns data
+    std::vector<void *> streams = {};  ///< device streams on which the parameter is used
   };
 
   Task acquire_counted(Task body, int64_t id, CallGuard::Counted queued);

@@ -1,5 +1,5 @@
-/// @file ReadGate: keeps an optimizer from changing what a save still reads, until the save has read or copied it on all ranks. Knows
-/// neither of them.
+/// @file ReadGate: delays changes of an optimizer until a save has read or copied its data on all
+/// ranks. Knows neither of them.
 #pragma once
 
 #include "core/clock.h"
@@ -15,7 +15,7 @@ namespace zero {
 
 class ReadGate {
  public:
-  /// `saves`: where the save runs. `on_wait` is called when somebody begins to wait.
+  /// `saves`: the queue in which the save runs. `on_wait` is called when a task begins to wait.
   ReadGate(std::shared_ptr<OperationQueue> saves, std::function<void()> on_wait) : saves_(std::move(saves)), on_wait_(std::move(on_wait)) {}
   ReadGate(const ReadGate &) = delete;
 
@@ -24,7 +24,8 @@ class ReadGate {
   int64_t waited_ns() const { return waited_ns_.load(std::memory_order_relaxed); }
   void open() { open_.store(true, std::memory_order_release); }
 
-  /// Awaits that the gate opens, and lends the save the waiting thread.
+  /// Waits until the gate is open. Meanwhile the waiting thread makes progress in the queue of
+  /// saves.
   Task wait() {
     if (is_open()) co_return Status();
     const int64_t began_ns = now_ns();

@@ -1,4 +1,4 @@
-/// @file Registering parameters, sets and module buffers.
+/// @file Registers parameters, sets and module buffers.
 #include "engine/optimizer/registry.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@ constexpr std::array<int32_t, 10> kParamKeys = {ZERO_KEY_SET,         ZERO_KEY_F
                                                 ZERO_KEY_TIED_TO,     ZERO_KEY_SECOND_MOMENT_DTYPE,
                                                 ZERO_KEY_PARAM_DTYPE, ZERO_KEY_ROWS};
 
-/// Of these, those that an optimizer's config does not set for all.
+/// Keys of single parameters that an optimizer's config must not set.
 constexpr std::array<int32_t, 5> kOneParamKeys = {ZERO_KEY_SET, ZERO_KEY_FROZEN, ZERO_KEY_REPLICATED, ZERO_KEY_TIED_TO, ZERO_KEY_ROWS};
 
-/// No key may be set that `allowed` does not know.
+/// Returns ZERO_E_UNSUPPORTED if a key is set for which `allowed` returns false.
 template <class Allowed>
 Status check_keys(const Config &config, const char *what, Allowed &&allowed) {
   for (const KeyInfo &info : all_keys()) {
@@ -27,7 +27,7 @@ Status check_keys(const Config &config, const char *what, Allowed &&allowed) {
   return {};
 }
 
-/// What would have to know rows, and does not.
+/// Refuses features that do not support gradients by rows.
 Status check_rows(const Settings &settings, const char *name) {
   ZERO_CHECK(
       !settings.on_device, ZERO_E_UNSUPPORTED,
@@ -94,7 +94,8 @@ Status Registry::add_set(const Config &config, int64_t *out_set) {
   const kernels::Algorithm *algorithm = settings.algorithm;
   if (config.is_set(ZERO_KEY_ALGORITHM)) {
     ZERO_TRY(read_algorithm(config, &algorithm));
-    // Only the optimizer's own name tells apart who keeps parameters only and who leaves updates to the caller.
+    // Without an algorithm of the library the names must be equal: they separate parameters that
+    // are only stored from those that the caller updates.
     const bool alike = algorithm != nullptr ? settings.algorithm != nullptr : config.str(ZERO_KEY_ALGORITHM) == settings.algorithm_name();
     ZERO_CHECK(alike, ZERO_E_UNSUPPORTED,
                "ZERO_KEY_ALGORITHM of the set is \"%s\", but that of the optimizer is \"%s\": the library updates all sets or none",

@@ -1,5 +1,6 @@
-/// @file SavedState: an optimizer as checkpoints see it: what it keeps of each tensor, where that lies on this rank, its hyper-parameters and
-/// scalars, and what becomes of it when a load writes them. Knows the optimizer; never files, nor how ranks agree on a save.
+/// @file SavedState: an optimizer as checkpoints see it: the slots of each tensor, their places on
+/// this rank, hyper-parameters and scalars, and the effects of a load. Knows the optimizer; never
+/// files, nor how ranks agree on a save.
 #pragma once
 
 #include "checkpoint/description.h"
@@ -16,14 +17,14 @@
 
 namespace zero {
 
-/// The name of a slot in files, and its number; nullptr and 0 for none.
+/// The name of a slot in files, and its number; nullptr or 0 if there is none.
 const char *disk_slot_name(int32_t number);
 int32_t slot_of_disk_name(const std::string &name);
 
-/// "param" and its scales, which lie whole in model files where there are such.
+/// True for "param" and its scales, which are stored whole in model files if a save has such files.
 constexpr bool is_param_slot(int32_t number) { return number == ZERO_SLOT_PARAM || number == ZERO_SLOT_PARAM_SCALE; }
 
-/// A run's scalars, as a load finds them in a file.
+/// A run's scalars, as a load reads them from a file.
 struct SavedScalars {
   kernels::StepState run;
   bool dynamic_loss_scale = false;
@@ -45,32 +46,32 @@ class SavedState {
   const Params &params() const { return optimizer_->parts_.registry.params; }
   const ModuleBuffers &module_buffers() const { return optimizer_->parts_.registry.module_buffers; }
   const std::vector<HyperSet> &sets() const { return optimizer_->parts_.registry.sets; }
-  /// Those that are saved.
+  /// The slots that are saved.
   std::vector<SlotFormat> slots_of(int64_t id) const;
   const Format &format_of(int64_t id) const { return optimizer_->parts_.state.layout.format_of(id); }
   const char *algorithm_name() const { return optimizer_->parts_.settings.algorithm_name(); }
-  /// Of the first replica.
+  /// Steps that the first replica has applied.
   int64_t applied_count() const { return run_of(0).applied_count; }
 
-  /// @name States of the algorithm, which differ between replicas that make steps of their own: each has a set
+  /// @name States of the algorithm. Replicas that make their own steps have a set each
   /// @{
   int64_t state_set_count() const { return optimizer_->parts_.settings.replicas.part() ? optimizer_->parts_.settings.replicas.count : 1; }
   /// The set of this rank's replica.
   int64_t state_set() const { return state_set_count() > 1 ? optimizer_->parts_.group->rank() / optimizer_->parts_.ranks() : 0; }
   static bool is_of_set(int32_t slot);
-  /// Of a section with a further set, from 1 on.
+  /// The kind of a section that has a further set, from 1 on.
   static constexpr const char *kSetKind = "replica";
   static std::string set_prefix(const std::string &prefix, int64_t set) { return prefix + "replica" + std::to_string(set) + "."; }
   void describe_set(const std::string &prefix, int64_t set, checkpoint::Section *out) const;
-  /// Counts of steps in the replica of each set, after a load.
+  /// After a load, stores the step counts of each set's replica.
   void store_counts(const std::vector<SavedScalars> &sets) const;
   /// @}
   Range own(int64_t id) const { return optimizer_->parts_.state.tensors.own(id); }
 
-  /// Of the short form: what goes on from one save to the next.
+  /// State of a run's saves that lasts from one save to the next.
   std::shared_ptr<void> &run() const { return optimizer_->parts_.saved_run; }
 
-  /// While it lives, calls that are no tasks find the optimizer busy.
+  /// While it exists, calls that are not tasks fail because the optimizer is busy.
   class Busy {
    public:
     explicit Busy(Optimizer &optimizer) : counted_(optimizer.parts_.guard.count()) {}
@@ -78,11 +79,12 @@ class SavedState {
    private:
     CallGuard::Counted counted_;
   };
-  /// Ends what a save must not meet: gathers behind the last step, counts that memory is not told of yet. Waits for devices.
+  /// Ends operations that must not overlap with a save: deferred gathers of the last step, and
+  /// update counts that are not yet written to memory. Waits for devices.
   Task settle() const;
-  /// `work` comes after what `stream` was given before, and before what it is given next.
+  /// Orders `work` after earlier work in `stream`, and before later work in it.
   Task in_order(Task work, void *stream) const { return optimizer_->parts_.in_order(std::move(work), stream); }
-  /// Until the gate is open, a save reads what the optimizer keeps.
+  /// The save reads the optimizer's memory until the gate is open.
   void set_gate(std::shared_ptr<ReadGate> gate) const { optimizer_->parts_.gate = std::move(gate); }
   bool on_device() const { return optimizer_->parts_.settings.on_device; }
   Status check_save(const char *call) const;
@@ -90,11 +92,11 @@ class SavedState {
 
   /// @name Saving
   /// @{
-  /// All but prefix and files. `whole_params`: parameters lie in model files.
+  /// Describes all but prefix and files. `whole_params`: parameters are in model files.
   void describe(bool whole_params, checkpoint::Section *out) const;
-  /// Whether this rank holds all of the slot.
+  /// True if this rank holds the whole slot.
   bool holds_whole(int64_t id, int32_t slot) const;
-  /// Copies entries of a slot, from `first` on, which this rank holds.
+  /// Copies entries of a slot from `first` on. This rank must hold them.
   Status copy(int64_t id, int32_t slot, int64_t first, std::span<std::byte> out) const;
   /// @}
 
@@ -102,21 +104,23 @@ class SavedState {
   /// @{
   /// Writes entries of a slot of this rank's own cut, from `first` on.
   Status store(int64_t id, int32_t slot, int64_t first, std::span<const std::byte> data) const;
-  /// Values of elements of this rank's own cut of a tensor, from `first` on: the parameter and its master become them. `first` is the
-  /// beginning of the cut or of a line, and whole lines are given, up to the end of the cut.
+  /// Sets the parameter and its master from values of this rank's own cut, from `first` on. `first`
+  /// is the beginning of the cut or of a line. Whole lines must be given, up to the end of the cut.
   Status store_values(int64_t id, int64_t first, std::span<const float> values) const;
-  /// Likewise: elements of a slot become the values, rounded, with its scales.
+  /// The same for a slot: its elements become the rounded values, and its scales are updated.
   Status store_state(int64_t id, int32_t slot, int64_t first, std::span<const float> values) const;
-  /// Sums up the scalars that a section's facts tell.
+  /// Reads a run's scalars from the facts of a section.
   static Status read_scalars(const checkpoint::Facts &facts, SavedScalars *out);
-  /// Each hyper-parameter of a set that the facts tell.
+  /// Stores each hyper-parameter of a set that the facts contain.
   Status store_hyper(int64_t set, const checkpoint::Facts &facts) const;
-  /// Rate and momentum of the outer step, where there is one.
+  /// Stores rate and momentum of the outer step, if the optimizer has one.
   Status store_outer(const checkpoint::Facts &facts) const;
-  /// From the first byte that a load writes until finish_load, the optimizer has no values.
+  /// Called before a load writes its first byte. The optimizer has no valid values until
+  /// finish_load() ends.
   void begin_load() const;
-  /// What every rank holds follows the ranks that own it; the optimizer runs. Without scalars they stay. A collective. `counts_set`: update
-  /// counts were written; otherwise they become the step count.
+  /// Copies loaded data from the ranks that own it to all ranks that hold it, and sets the
+  /// optimizer running. `scalars` nullptr: scalars stay unchanged. `counts_set`: update counts were
+  /// loaded; otherwise they are set to the step count. A collective.
   Task finish_load(const SavedScalars *scalars, bool counts_set) const;
   /// @}
 

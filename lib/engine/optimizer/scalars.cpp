@@ -1,4 +1,4 @@
-/// @file Setting and reading scalars.
+/// @file Sets and reads scalars.
 #include "engine/optimizer/scalars.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ int64_t *count_of(kernels::StepState &run, int32_t key) {
   }
 }
 
-/// A momentum buffer is kept only where momentum was on at seal.
+/// True if momentum was 0 at seal, so that the set has no momentum buffer.
 bool OptimizerScalars::lacks_momentum(int64_t set) const {
   if (parts_.guard.phase() == CallGuard::Phase::building || parts_.registry.sets[static_cast<size_t>(set)].algorithm() == nullptr)
     return false;
@@ -72,7 +72,7 @@ Status OptimizerScalars::set_i64(int32_t key, int64_t value) {
   if (key == ZERO_KEY_STEP_COUNT) parts_.state.update_counts.set_all(value);
   parts_.replica_run.applied_ahead.assign(parts_.replica_run.applied_ahead.size(), 0);
   if (!parts_.gradients.started()) parts_.plan_next_step();
-  // A device is told in the order of a stream.
+  // A device gets the counts later, in stream order.
   return parts_.settings.on_device ? Status() : parts_.tell_update_counts();
 }
 

@@ -1,4 +1,5 @@
-/// @file OptimizerScalars: hyper-parameters, the loss scale and the counts of a run, by key. Knows no steps.
+/// @file OptimizerScalars: hyper-parameters, the loss scale and the counts of a run, by key. Knows
+/// no steps.
 #pragma once
 
 #include "engine/optimizer/parts.h"
@@ -7,7 +8,7 @@
 
 namespace zero {
 
-/// Where a run keeps the count with this key; nullptr for a key of none.
+/// Returns the address of the count with this key in `run`; nullptr if the key is not a count.
 int64_t *count_of(kernels::StepState &run, int32_t key);
 
 class OptimizerScalars {

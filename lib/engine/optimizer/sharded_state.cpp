@@ -1,4 +1,4 @@
-/// @file Following owners, and listing views.
+/// @file Copies entries from owners to all ranks, and lists views.
 #include "engine/optimizer/sharded_state.h"
 
 #include "group/collectives.h"

@@ -1,5 +1,6 @@
-/// @file StateAccess: first values, and slots by range, whoever owns them: begin, initialisers, read, write, views, verify. After ranks
-/// were lost, a read of what lies on this rank still returns it. Knows slots and owners; never steps.
+/// @file StateAccess: first values, and reads and writes of slot ranges on any owner: begin,
+/// initialisers, read, write, views, verify. After ranks were lost, a read of this rank's own data
+/// still works. Knows slots and owners; never steps.
 #pragma once
 
 #include "core/task.h"
@@ -41,7 +42,7 @@ class StateAccess {
   const Slot *unwritten_remainder(int64_t id) const;
   Task any_edited(bool *out);
 
-  /// @name What a rank reads after others were lost (salvage.cpp)
+  /// @name Reads after other ranks were lost (salvage.cpp)
   /// @{
   std::byte *entries_here(const Slot &slot, int64_t id, Range range, bool *out_follows) const;
   Task read_or_salvage(Task reads, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count);

@@ -1,4 +1,4 @@
-/// @file The parts of a step_flags.
+/// @file The words of a vote, and their parts.
 #include "engine/optimizer/step_flags.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ void StepFlags::open(int64_t params) {
   sums_ = mine_;
 }
 
-/// Where parameters have words all are added up.
+/// If parameters have words, all words are summed.
 std::span<const int64_t> StepFlags::words(bool with_norm) const {
   return std::span(mine_).first(mine_.size() > kShared ? mine_.size() : with_norm ? kShared : kFirstWords);
 }

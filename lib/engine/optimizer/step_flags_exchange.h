@@ -1,5 +1,6 @@
-/// @file StepFlagsExchange: what all ranks must know before any applies a step, and what it comes to: whether to skip, the norm, who filled what,
-/// whether ranks have the same hyper-parameters and made the same call, whether the run is to stop.
+/// @file StepFlagsExchange: the vote of all ranks before a step is applied. It yields the decision
+/// to skip, the norm and the filled gradients. It checks that all ranks have the same
+/// hyper-parameters and made the same call, and agrees on a stop.
 #pragma once
 
 #include "core/task.h"
@@ -16,11 +17,11 @@ class StepFlagsExchange {
  public:
   explicit StepFlagsExchange(OptimizerParts &parts) : parts_(parts) {}
 
-  /// `params`: how many have a word; 0: nobody asks who filled them.
+  /// `params`: number of parameters that have a word; 0: ranks do not vote on filled gradients.
   void open(int64_t params) { step_flags_.open(params); }
-  /// Votes on the step under way. `change`: of memory, as this rank found it.
+  /// Votes on the step in progress. `change`: a change of memory that this rank has found.
   Task run(Finding &change);
-  /// `splitting`: ranks that called reduce.
+  /// Checks that all ranks made the same call. `splitting`: number of ranks that called reduce.
   Status check_same_call(int64_t splitting) const;
 
   const StepFlags &step_flags() const { return step_flags_; }
@@ -41,7 +42,7 @@ class StepFlagsExchange {
   OptimizerParts &parts_;
   StepFlags step_flags_;
   StopRequest stop_request_;
-  int64_t stop_seen_ = 0;  ///< this rank's reason, as it was when the step under way was voted on
+  int64_t stop_seen_ = 0;  ///< this rank's reason at the vote of the step in progress
 };
 
 }  // namespace zero

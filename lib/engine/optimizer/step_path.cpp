@@ -1,4 +1,4 @@
-/// @file Listing the paths of steps, picking one, and describing them.
+/// @file Lists the paths of steps, picks one, and describes them.
 #include "engine/optimizer/step_path.h"
 
 #include <algorithm>

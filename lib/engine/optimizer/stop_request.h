@@ -1,5 +1,5 @@
-/// @file StopRequest: the reason for which this rank asks that the run ends, raised by any thread or signal handler, taken by the next step.
-/// Knows no ranks and no steps.
+/// @file StopRequest: the reason for which this rank asks to end the run. Any thread or signal
+/// handler may raise it; the next step takes it. Knows no ranks and no steps.
 #pragma once
 
 #include <zero/status.h>
@@ -11,8 +11,8 @@ namespace zero {
 
 class StopRequest {
  public:
-  /// Keeps the largest reason, each above 0. Atomic operations alone, which a signal handler may do. Returns ZERO_OK, or
-  /// ZERO_E_UNSUPPORTED once refuse() was called.
+  /// Keeps the largest reason; each is above 0. Uses only atomic operations, so a signal handler
+  /// may call it. Returns ZERO_OK, or ZERO_E_UNSUPPORTED after refuse().
   int32_t raise(int64_t reason) noexcept {
     if (refused_.load(std::memory_order_relaxed)) return ZERO_E_UNSUPPORTED;
     int64_t before = reason_.load(std::memory_order_relaxed);
@@ -24,10 +24,11 @@ class StopRequest {
   /// The largest reason that no step has reported; 0: none.
   int64_t pending() const noexcept { return reason_.load(std::memory_order_acquire); }
 
-  /// A step has reported `seen`, which was pending. A larger reason that came meanwhile is the next step's.
+  /// Called when a step has reported `seen`. A larger reason that was raised meanwhile is left for
+  /// the next step.
   void clear(int64_t seen) noexcept { reason_.compare_exchange_strong(seen, 0, std::memory_order_acq_rel); }
 
-  /// From now on steps run that nobody could report a reason in.
+  /// From now on raise() is refused, because steps cannot report a reason.
   void refuse() noexcept { refused_.store(true, std::memory_order_relaxed); }
 
  private:
