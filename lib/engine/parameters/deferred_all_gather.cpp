@@ -1,4 +1,4 @@
-/// @file Waiting for gathers that go on behind a step.
+/// @file Waits for gathers that continue after a step.
 #include "engine/parameters/deferred_all_gather.h"
 
 #include "core/task.h"
@@ -24,8 +24,8 @@ void DeferredAllGather::submit(int64_t bucket, Task gather) {
   watched_ = watch_.on(queue_, group_->place().local_rank);
 }
 
-/// Gathers end in the order in which they were submitted. One that failed stays, so that its error is returned for its bucket and all
-/// later ones whenever they are asked for.
+/// Gathers end in the order in which they were submitted. A failed gather stays in the list, so
+/// that each later wait for its bucket or a later one returns its error.
 Task DeferredAllGather::wait(int64_t bucket) {
   while (operations_[static_cast<size_t>(bucket)] != nullptr) {
     std::shared_ptr<Operation> &oldest = operations_[static_cast<size_t>(order_[next_])];
@@ -56,10 +56,10 @@ Status DeferredAllGather::finish() {
   return status;
 }
 
-/// Every rank has submitted the same gathers, so they end as soon as the slowest has come there.
+/// Every rank has submitted the same gathers, so they end as soon as the slowest rank reaches them.
 void DeferredAllGather::stop() {
   (void)finish();
-  // The thread may be asleep on the group's doorbell, which goes with the group.
+  // The progress thread may be asleep on the group's doorbell, which is destroyed with the group.
   if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
   group_.reset();
   operations_.clear();

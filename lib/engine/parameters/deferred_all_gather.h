@@ -1,5 +1,6 @@
-/// @file Trailing gathers: the gathers of new parameters that go on behind a step of stages 1 and 2, bucket after bucket, in a queue of
-/// their own which the progress thread advances. Knows buckets by number; the gather itself is a task it is given.
+/// @file DeferredAllGather: the gathers of new parameters that continue after a step of stages 1
+/// and 2. They run bucket after bucket in a separate queue, which the progress thread advances.
+/// Knows buckets by number; each gather is a task that the caller passes.
 #pragma once
 
 #include "core/progress_thread.h"
@@ -15,29 +16,32 @@ namespace zero {
 /// Used by one thread at a time.
 class DeferredAllGather {
  public:
-  /// `allowed` false: nothing will be submitted.
+  /// `allowed` false: submit() will not be called.
   void open(std::shared_ptr<Group> group, int64_t bucket_count, bool allowed);
   bool allowed() const { return allowed_; }
-  /// False when there is no progress thread for what was submitted last: it then ends only while somebody waits for it.
+  /// False if there is no progress thread for the last submitted gather. It then makes progress
+  /// only while a call waits for it.
   bool watched() const { return watched_; }
 
-  /// All ranks submit the same buckets in the same order, and only when none is under way.
+  /// All ranks submit the same buckets in the same order. No gather of the bucket may be in
+  /// progress.
   void submit(int64_t bucket, Task gather);
-  /// The bucket is as the last step left it.
+  /// Waits until the bucket has the values of the last step.
   Task wait(int64_t bucket);
-  /// All buckets are.
+  /// Waits until all buckets have the values of the last step.
   Task drain();
-  /// The same, for callers that are no task. Blocks.
+  /// The same as drain(), for callers that are not tasks. Blocks.
   Status finish();
-  /// Waits for the end of what is under way, whatever becomes of it.
+  /// Waits until all gathers in progress have ended, with or without an error.
   void stop();
 
  private:
   std::shared_ptr<Group> group_;
   bool allowed_ = false;
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
-  std::vector<std::shared_ptr<Operation>> operations_;  ///< by bucket; nullptr: nothing is under way
-  std::vector<int64_t> order_;                          ///< buckets as they were submitted; those before next_ have ended
+  /// By bucket; nullptr: no gather in progress.
+  std::vector<std::shared_ptr<Operation>> operations_;
+  std::vector<int64_t> order_;  ///< submitted buckets in order; those before next_ have ended
   size_t next_ = 0;
   bool watched_ = true;
   QueueWatch watch_;

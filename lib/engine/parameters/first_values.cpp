@@ -1,4 +1,4 @@
-/// @file Taking over first values.
+/// @file Takes over first values.
 #include "engine/parameters/first_values.h"
 
 #include "core/hash.h"
@@ -11,7 +11,7 @@
 namespace zero {
 namespace {
 
-/// The hash of `nbytes` zeros, which is what a tensor that nobody wrote holds.
+/// The hash of `nbytes` zeros, the content of a tensor that no rank has written.
 uint64_t hash_of_zeros(int64_t nbytes) {
   static constexpr std::array<char, 4096> kZeros{};
   Hash hash;
@@ -67,7 +67,7 @@ Task FirstValues::take_over(int32_t source) {
   }
   for (int64_t id = 0; id < params_.size(); ++id) follow_param(id);
   ZERO_CO_TRY(kernels_.status());
-  // Nobody edits the one copy again before all have taken it over.
+  // No rank may edit the one copy again until all ranks have taken it over.
   if (one_copy_) ZERO_CO_AWAIT(barrier(*groups_.gather()));
   forget_edits();
   co_return Status();
@@ -80,7 +80,7 @@ void FirstValues::forget_edits() {
   range_edited_ = false;
 }
 
-/// Masters and averages have their own values, which a later begin leaves as they are.
+/// Masters and averages were loaded with their own values. A later begin keeps them.
 Task FirstValues::take_loaded() {
   ZERO_CO_AWAIT(gathers_.gather(ParamGatherer::Buckets::all));
   average_written_.assign(average_written_.size(), true);
@@ -98,7 +98,7 @@ Status FirstValues::whole_copy(int64_t id, std::byte **out) {
 }
 
 Task FirstValues::take_replicas() {
-  // What any rank wrote into the one copy is there.
+  // Waits until all ranks have written to the one copy.
   if (one_copy_) ZERO_CO_AWAIT(barrier(*groups_.gather()));
   ZERO_CO_AWAIT(check_replicas());
   for (int64_t id = 0; id < params_.size(); ++id) {
@@ -107,7 +107,8 @@ Task FirstValues::take_replicas() {
   co_return co_await gathers_.gather(ParamGatherer::Buckets::coded);
 }
 
-/// A tensor that this rank never acquired keeps what its shard holds. Masters of codes are the values as they were written.
+/// A tensor that this rank never acquired keeps the values of its shard. Masters of 8-bit
+/// parameters take the written values without rounding.
 void FirstValues::keep_copy(int64_t id) {
   const Arena &copy = copies_[static_cast<size_t>(id)];
   if (copy.data() == nullptr) return;
@@ -140,7 +141,7 @@ Status FirstValues::param_hash(int64_t id, uint64_t *out) {
   return {};
 }
 
-/// The ranks of a replica, then those of all replicas that have the same shard.
+/// Compares the ranks of a replica, then the ranks of all replicas that have the same shard.
 Task FirstValues::check_replicas() {
   std::vector<uint64_t> mine(static_cast<size_t>(params_.size()));
   for (int64_t id = 0; id < params_.size(); ++id) ZERO_CO_TRY(param_hash(id, &mine[static_cast<size_t>(id)]));
@@ -152,7 +153,8 @@ Task FirstValues::check_replicas() {
   co_return Status();
 }
 
-/// One word of each rank, so that the table of all ranks' hashes is made only where they differ.
+/// Exchanges one word per rank, so that hashes of all tensors are exchanged only if the words
+/// differ.
 Task FirstValues::are_same(Group &group, uint64_t mine, bool *out) {
   std::vector<uint64_t> all(static_cast<size_t>(group.size()));
   Cuts cuts;
@@ -162,7 +164,7 @@ Task FirstValues::are_same(Group &group, uint64_t mine, bool *out) {
   co_return Status();
 }
 
-/// Rank r of the group is rank first + r * stride of the optimizer's.
+/// Rank r of the group is rank first + r * stride of the optimizer.
 Task FirstValues::compare_hashes(Group &group, const std::vector<uint64_t> &mine, int64_t first, int64_t stride) {
   bool same = true;
   ZERO_CO_AWAIT(are_same(group, hash_of(mine.data(), mine.size() * sizeof(uint64_t)), &same));
@@ -179,7 +181,8 @@ Task FirstValues::compare_hashes(Group &group, const std::vector<uint64_t> &mine
       if (hashes[static_cast<size_t>(rank * count + id)] == hashes[static_cast<size_t>(id)]) continue;
       different += (different.empty() ? "" : ", ") + std::to_string(first + rank * stride);
     }
-    // All have heard of it before the model group does, whose errors they heed.
+    // All ranks of this group must know the result before the model group fails, because they
+    // return its errors.
     if (!different.empty() && groups_.model() != nullptr) ZERO_CO_AWAIT(barrier(group));
     ZERO_CO_CHECK(
         different.empty(), ZERO_E_REPLICAS_DIFFER,
@@ -201,7 +204,7 @@ Task FirstValues::take_root() {
   co_return co_await gathers_.gather(ParamGatherer::Buckets::coded);
 }
 
-/// Rank 0 sends every owner its cut of each tensor that it wrote.
+/// Rank 0 sends each owner its cuts of the tensors that rank 0 has written.
 Task FirstValues::take_copies_of_root() {
   std::vector<uint8_t> written(copies_.size());
   for (size_t id = 0; id < written.size(); ++id) written[id] = copies_[id].data() != nullptr ? 1 : 0;
@@ -227,7 +230,7 @@ Task FirstValues::take_copies_of_root() {
   co_return Status();
 }
 
-/// Lines are encoded whole, so each rank takes the whole tensor, one at a time.
+/// Lines are encoded whole, so each rank receives the whole tensor, one tensor at a time.
 Task FirstValues::take_copy_of_root(int64_t id) {
   std::byte *copy = nullptr;
   ZERO_CO_TRY(whole_copy(id, &copy));
@@ -237,7 +240,8 @@ Task FirstValues::take_copy_of_root(int64_t id) {
   co_return Status();
 }
 
-/// A parameter whose fp32 master was written is its rounding. Codes that stand for its very values stay as they were written.
+/// Rounds the parameter from its fp32 master, if that was written. Codes that represent exactly
+/// these values stay unchanged.
 void FirstValues::follow_master(int64_t id) {
   if (!master_written_[static_cast<size_t>(id)]) return;
   const Slot &master = *tensors_.memory().find(ZERO_SLOT_MASTER);
@@ -248,8 +252,9 @@ void FirstValues::follow_master(int64_t id) {
                    range.count());
 }
 
-/// Masters that no longer round to their parameter take its value: those of parameters that were edited. A remainder of any value rounds
-/// to its parameter. Until the first step averages are the master, or the parameter where there is none.
+/// Masters that no longer round to their parameter take its value: those of parameters that were
+/// edited. A master that is stored as a remainder always rounds to its parameter. Until the first
+/// step averages equal the master, or the parameter if there is no master.
 void FirstValues::follow_param(int64_t id) {
   const Range range = tensors_.updated(id);
   if (range.empty()) return;

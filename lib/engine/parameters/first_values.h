@@ -1,5 +1,6 @@
-/// @file FirstValues: what parameters begin with, from replicas, from rank 0 or from shards, and what was written since, for the next begin
-/// to take over. Knows slots and who owns them; never the order of calls.
+/// @file FirstValues: the initial values of parameters, from replicas, from rank 0 or from shards,
+/// and a record of writes that the next begin takes over. Knows slots and their owners; never the
+/// order of calls.
 #pragma once
 
 #include "core/choice.h"
@@ -28,7 +29,7 @@ inline constexpr Choice kSources[] = {
 /// Used by one thread at a time.
 class FirstValues {
  public:
-  /// What is given must outlive it.
+  /// All arguments must outlive this object.
   FirstValues(const Params &params, const Layout &layout, const TensorSlots &tensors, const QuantizedParams &quantized_params,
               const Kernels &kernels, ParamGatherer &gathers, const OptimizerGroups &groups)
       : params_(params),
@@ -39,31 +40,36 @@ class FirstValues {
         gathers_(gathers),
         groups_(groups) {}
 
-  /// Once slots have memory; `source` is that of slots. `one_copy` as in ParamGatherer::open.
+  /// Call it once slots have memory; `source` is that of slots. `one_copy` as in
+  /// ParamGatherer::open.
   void open(const MemorySource &source, bool one_copy);
   void release() { copies_.clear(); }
 
-  /// Before begin, where the parameter itself is not whole or not as the caller sees it: a whole tensor of this rank's own, zero at first.
+  /// Returns a private copy of a whole tensor, zero at first. It is for use before begin if the
+  /// parameter is sharded or stored in 8 bits.
   Status whole_copy(int64_t id, std::byte **out);
-  /// A collective: parameters take over values from a zero_source, masters and averages follow them.
+  /// Sets parameters from a zero_source; masters and averages follow. A collective.
   Task take_over(int32_t source);
-  /// A collective: each rank has written its own cuts of all slots, bit by bit, from a checkpoint.
+  /// Takes over the bits of all slots, after each rank has loaded its own cuts from a checkpoint. A
+  /// collective.
   Task take_loaded();
 
-  /// @name What was written since the last begin
+  /// @name Writes since the last begin
   /// @{
-  /// `changed`: by a range or an initialiser, so that values lie with the ranks that own them.
+  /// Records a write of a parameter. `begun`: it came after begin. `changed`: it was a write of a
+  /// range or an initialiser, so that only the owners have the values.
   void note_params(bool begun, bool changed);
   void note_state(int32_t slot, int64_t id);
-  /// From now on averages stay as they are.
+  /// From now on begin leaves averages unchanged.
   void note_step() { stepped_ = true; }
-  /// Parameters, after begin.
+  /// True if parameters were written after begin.
   bool edited() const { return edited_; }
-  /// Parameters, where other ranks hold what they own of them.
+  /// True if parameters were written by range, so that their owners have the values.
   bool edited_by_range() const { return range_edited_; }
   bool wrote_master(int64_t id) const { return master_written_[static_cast<size_t>(id)]; }
   bool has_written_masters() const;
-  /// Parameters that a step updated are their masters' roundings. `filled` as in StepFlags.
+  /// Forgets writes of masters whose parameters a step has updated: these are rounded from their
+  /// masters. `filled` as in StepFlags.
   void forget_updated_masters(std::span<const int64_t> filled);
   /// @}
 

@@ -1,4 +1,4 @@
-/// @file Choosing buffers for gathered tensors.
+/// @file Chooses buffers for gathered tensors.
 #include "engine/parameters/param_pool.h"
 
 #include <zero/stats.h>

@@ -1,4 +1,4 @@
-/// @file Foreseeing which tensor is acquired next.
+/// @file Predicts the next tensors that the caller acquires.
 #include "engine/parameters/prefetch.h"
 
 #include "core/partition.h"
@@ -9,7 +9,8 @@
 namespace zero {
 namespace {
 
-/// Of a buffer, whatever the pages of this rank's host: all ranks foresee alike.
+/// Size of a buffer, independent of the page size of this rank's host, because all ranks must
+/// predict the same.
 int64_t foreseen_nbytes(int64_t nbytes) { return round_up(nbytes, 4096); }
 
 }  // namespace
@@ -26,8 +27,9 @@ void Prefetch::open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_
   gather_ = std::move(gather);
 }
 
-/// Every rank began the same gathers in the same acquire, so they end as soon as the slowest rank has come there. Making them fail would
-/// reach ranks that still wait for the tensor they asked for.
+/// Every rank began the same gathers in the same acquire, so they end as soon as the slowest rank
+/// has made that call. If they failed instead, ranks that still wait for their tensor would fail
+/// too.
 void Prefetch::stop() {
   for (const Ahead &next : ahead_) {
     (void)queue_->wait(next.operation);
@@ -37,12 +39,12 @@ void Prefetch::stop() {
   foreseen_ = {};
   held_ = kNothing;
   most_acquired_ = 0;
-  // The thread may be asleep on the group's doorbell, which goes with the group.
+  // The progress thread may be asleep on the group's doorbell, which is destroyed with the group.
   if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
   group_.reset();
 }
 
-/// A forward pass that no backward pass follows, as in evaluation, begins the order again.
+/// A forward pass without a backward pass, as in evaluation, starts the order again.
 void Prefetch::follow(int64_t id) {
   if (position_ < order_.size() && order_[position_] == id) {
     ++position_;
@@ -78,8 +80,9 @@ Task Prefetch::take(int64_t id, std::byte **out) {
   co_return Status();
 }
 
-/// Within the limit there is room for what runs ahead and for buffers that are free: in a pool of sizes alone, to which tensors come back
-/// when the next one is acquired. All ranks foresee the same; when they release is their own affair.
+/// The limit covers gathers that run ahead and free buffers. It applies to foreseen_, a model of
+/// the pool in which a tensor is released when the next one is acquired. All ranks have the same
+/// model, although they may release tensors at different times.
 Status Prefetch::run_ahead() {
   if (surprised_ || held_ == kNothing) return {};
   const int64_t most = most_nbytes_ + foreseen_.nbytes(held_);
@@ -91,7 +94,8 @@ Status Prefetch::run_ahead() {
     const int64_t id = order_[at];
     const int64_t need = foreseen_nbytes(nbytes_[static_cast<size_t>(id)]);
     if (foreseen_.nbytes_after(need) > most) return {};
-    ahead_.reserve(ahead_.size() + 1);  // what was begun must be known
+    // Space is reserved before the gather begins, so that each gather in progress is recorded.
+    ahead_.reserve(ahead_.size() + 1);
     Ahead next{id, foreseen_.take(need), nullptr, nullptr};
     ZERO_TRY(pool_->take(nbytes_[static_cast<size_t>(id)], &next.whole));
     next.operation = queue_->submit(gather_(id, next.whole));

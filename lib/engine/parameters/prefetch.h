@@ -1,6 +1,6 @@
-/// @file Prefetch: gathers of stage 3 that run ahead of the caller, in the order in which tensors were acquired in the step before (or in a
-/// given one), in a queue of their own which the progress thread advances. Knows ids, bytes and buffers; the gather itself is a task it is
-/// given.
+/// @file Prefetch: gathers of stage 3 that run ahead of the caller, in the order of acquires in the
+/// last step or in a given order. They run in a separate queue, which the progress thread advances.
+/// Knows ids, bytes and buffers; each gather is a task that Prefetch is given.
 #pragma once
 
 #include "core/progress_thread.h"
@@ -16,28 +16,31 @@
 
 namespace zero {
 
-/// Used by one thread at a time. All ranks acquire in the same order, so they foresee alike.
+/// Used by one thread at a time. All ranks acquire in the same order, so they predict the same
+/// gathers.
 class Prefetch {
  public:
   /// Makes the task that gathers a tensor.
   using Gather = std::function<Task(int64_t id, std::byte *whole)>;
 
-  /// `most_nbytes` 0: never ahead. `nbytes`, by parameter: 0 for those that are not gathered.
+  /// `most_nbytes` 0: no gather runs ahead. `nbytes`, by parameter: 0 if it is not gathered.
   void open(std::shared_ptr<Group> group, ParamPool *pool, int64_t most_nbytes, std::vector<int64_t> nbytes, Gather gather);
-  /// The order of the first step.
+  /// Sets the order of the first step.
   void set_order(std::vector<int64_t> order) { given_ = std::move(order); }
   const std::vector<int64_t> &order() const { return given_; }
-  /// Waits for the end of what is under way, at most for the group's deadline, and gives buffers back.
+  /// Waits until all gathers in progress have ended, at most for the group's deadline, and gives
+  /// their buffers back.
   void stop();
 
-  /// The caller acquires a tensor that has to be gathered. *out is its buffer when that ran ahead, otherwise nullptr and nothing is under
-  /// way any more.
+  /// Call it when the caller acquires a tensor that must be gathered. If its gather ran ahead, *out
+  /// is its buffer. Otherwise *out is nullptr, and no gather is in progress any more.
   Task take(int64_t id, std::byte **out);
-  /// Starts the gathers that come next; comes after the tensor that was taken has arrived.
+  /// Starts the next gathers. Call it after the acquired tensor has arrived.
   Status run_ahead();
-  /// Whether gathers run ahead of the caller now; the same on all ranks.
+  /// True if gathers run ahead of the caller now; the same on all ranks.
   bool runs_ahead() const { return !ahead_.empty(); }
-  /// Ends what is under way and gives its buffers back: parameters are about to change.
+  /// Waits for gathers in progress and gives their buffers back, because parameters are about to
+  /// change.
   Task drop();
   /// The next step follows the order of this one.
   void end_step();
@@ -48,7 +51,7 @@ class Prefetch {
   void follow(int64_t id);
 
   static constexpr size_t kNothing = SIZE_MAX;
-  static constexpr size_t kMostSeen = 1 << 20;  ///< between two steps, of which there may be none
+  static constexpr size_t kMostSeen = 1 << 20;  ///< limit of seen_, which only steps clear
 
   struct Ahead {
     int64_t id;
@@ -65,15 +68,16 @@ class Prefetch {
   std::shared_ptr<OperationQueue> queue_ = std::make_shared<OperationQueue>();
   QueueWatch watch_;
 
-  std::vector<int64_t> given_;  ///< the order of the first step
-  std::vector<int64_t> order_;  ///< what is expected; empty: nothing is known yet
-  std::vector<int64_t> seen_;   ///< what was acquired since the last step
-  size_t position_ = 0;         ///< in the order, of what comes next
-  bool surprised_ = false;      ///< what comes next is not known
-  std::vector<Ahead> ahead_;    ///< order_[position_] and on
-  PoolSizes foreseen_;          ///< the pool of a caller that releases a tensor before it acquires the next
-  size_t held_ = kNothing;      ///< what was acquired last, in foreseen_
-  int64_t most_acquired_ = 0;   ///< bytes of the pool that the caller had at one time
+  std::vector<int64_t> given_;  ///< order of the first step
+  std::vector<int64_t> order_;  ///< predicted order; empty: not known yet
+  std::vector<int64_t> seen_;   ///< tensors acquired since the last step
+  size_t position_ = 0;         ///< index in order_ of the next tensor
+  bool surprised_ = false;      ///< the next tensor is not known
+  std::vector<Ahead> ahead_;    ///< gathers of order_[position_] and the following
+  /// A model of the pool in which each tensor is released before the next one is acquired.
+  PoolSizes foreseen_;
+  size_t held_ = kNothing;     ///< buffer in foreseen_ of the tensor that was acquired last
+  int64_t most_acquired_ = 0;  ///< most bytes of the pool that the caller has held at one time
 };
 
 }  // namespace zero

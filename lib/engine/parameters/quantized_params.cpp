@@ -1,4 +1,4 @@
-/// @file Gathering and decoding 8-bit parameters, and encoding them from masters.
+/// @file Gathers and decodes 8-bit parameters, and encodes them from masters.
 #include "engine/parameters/quantized_params.h"
 
 #include "group/collectives.h"
