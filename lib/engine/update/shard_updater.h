@@ -1,5 +1,5 @@
-/// @file ShardUpdater: the pieces of parameters that this rank updates, and the update of all of them. Knows kernels and slots; never gradients'
-/// ways or votes.
+/// @file ShardUpdater: the pieces of parameters that this rank updates, and their update. Knows
+/// kernels and slots; never the exchange of gradients or votes.
 #pragma once
 
 #include "core/task.h"
@@ -20,13 +20,14 @@
 
 namespace zero {
 
-/// What a step tells its update.
+/// The inputs of an update that change with each step.
 struct StepScalars {
-  int64_t step;                      ///< of the run, from 1
-  float grad_factor;                 ///< unscales and clips
-  std::span<const int64_t> touched;  ///< by parameter: ranks that filled it; empty: all count as filled
-  bool sums = false;                 ///< gradients are summed from the contributions of all ranks
-  bool replicates = false;           ///< what is updated goes to all ranks that keep it
+  int64_t step;       ///< step of the run, from 1
+  float grad_factor;  ///< unscales and clips gradients
+  /// By parameter: number of ranks that filled it; empty: all count as filled.
+  std::span<const int64_t> touched;
+  bool sums = false;        ///< gradients are summed from the contributions of all ranks
+  bool replicates = false;  ///< updated values are written to all ranks that keep them
 };
 
 class ShardUpdater {
@@ -35,37 +36,39 @@ class ShardUpdater {
           const std::vector<HyperSet> &sets)
       : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), sets_(sets) {}
 
-  /// `all`: this rank updates everything, not only its cuts, but in steps that replicate. `formats` are those of the plan's spaces;
-  /// `source` that of slots.
+  /// `all`: this rank updates all parameters, but only its cuts in steps that replicate. `formats`
+  /// are those of the plan's spaces, `source` that of slots.
   Status build(std::span<const Format> formats, bool all, const MemorySource &source);
   void clear();
-  /// What steps that replicate reach in the memory of all ranks; nullptr: not.
+  /// Memory of all ranks that steps which replicate access; nullptr: not accessed.
   struct Reached {
     const PeerViews *params = nullptr;
     const PeerViews *states = nullptr;
-    const PeerViews *grads = nullptr;  ///< contributions
+    const PeerViews *grads = nullptr;  ///< contributions to gradients
   };
-  /// Finds the places of pieces there. This rank then updates its cuts in steps that replicate.
+  /// Finds the addresses of pieces in that memory. From now on this rank updates only its cuts in
+  /// steps that replicate.
   void reach(std::span<const Format> formats, const Reached &reached, int64_t ranks, int64_t self);
-  /// Gives states the values they have before the first step.
+  /// Sets states to their values before the first step.
   Status begin_states(const MemorySource &source) const;
-  /// Once all places are known.
+  /// Prepares the kernels. Call it once all addresses are known.
   Status prepare();
-  /// What updates of everything, or of this rank's cuts, need beside the slots.
+  /// Bytes of workspace for updates of all parameters, or of this rank's cuts.
   int64_t workspace_nbytes(std::span<const Format> formats, bool all) const { return workspaces(formats, all).nbytes(); }
-  /// Every piece with the hyper-parameters that it has now.
+  /// Returns all pieces with their current hyper-parameters.
   std::span<const UpdateJob> all_jobs();
 
-  /// Updates all pieces. A collective over `group` where an algorithm needs norms of whole tensors.
+  /// Updates all pieces. A collective over `group` if an algorithm needs norms of whole tensors.
   Task run(Group &group, StepScalars step);
 
  private:
   struct UpdateSegment {
-    int64_t param;  ///< the first that lies in it, and the only one where tensors are told apart
+    /// The first parameter of the segment; the only one if each tensor has its own segment.
+    int64_t param;
     int64_t set;
     kernels::UpdateSegment slots;
     std::vector<const void *> sources = {};       ///< contributions of all ranks, by rank
-    std::vector<kernels::Replica> replicas = {};  ///< on the other ranks
+    std::vector<kernels::Replica> replicas = {};  ///< copies on the other ranks
   };
   using Pieces = std::vector<UpdateSegment>;
 
@@ -77,7 +80,7 @@ class ShardUpdater {
   kernels::UpdateScalars scalars_of(const UpdateSegment &piece, const StepScalars &step) const;
   bool skips(const UpdateSegment &piece, const StepScalars &step) const;
   const kernels::Algorithm &algorithm_of(const UpdateSegment &piece) const { return *sets_[static_cast<size_t>(piece.set)].algorithm(); }
-  /// Whether this rank updates only its cuts in this step, although it keeps everything.
+  /// True if this rank updates only its cuts in this step, although it keeps everything.
   bool takes_cuts(const StepScalars &step) const { return step.replicates && cuts_.has_value(); }
   void list_jobs(const StepScalars &step);
 
@@ -85,7 +88,7 @@ class ShardUpdater {
   /// @{
   struct Workspaces {
     int64_t count = 0;
-    int64_t elements = 0;  ///< of each
+    int64_t elements = 0;  ///< elements of each workspace
     int64_t nbytes() const { return count * elements * static_cast<int64_t>(sizeof(float)); }
   };
   Workspaces workspaces(std::span<const Format> formats, bool all) const;
@@ -101,15 +104,18 @@ class ShardUpdater {
   const Params &params_;
   Kernels &kernels_;
   const std::vector<HyperSet> &sets_;
-  const int64_t *update_counts_ = nullptr;  ///< by parameter, where tensors may stay untouched
+  /// By parameter, if tensors may have no gradient in a step.
+  const int64_t *update_counts_ = nullptr;
   Pieces pieces_;
-  bool all_ = false;                 ///< they are everything
-  std::optional<Pieces> cuts_;       ///< this rank's, of steps that replicate, where pieces_ are everything
-  std::vector<UpdateJob> jobs_;      ///< of one step: all its pieces
-  bool streams_ = false;             ///< parameters are larger than what stays in caches until they are read
-  std::vector<int64_t> norm_index_;  ///< by parameter: its place among those whose updates need norms, or -1
+  bool all_ = false;  ///< pieces_ are all parameters
+  /// This rank's cuts, for steps that replicate, if pieces_ are all parameters.
+  std::optional<Pieces> cuts_;
+  std::vector<UpdateJob> jobs_;  ///< all pieces of one step
+  bool streams_ = false;         ///< parameters do not fit in caches until they are read
+  /// By parameter: its index among those whose updates need norms, or -1.
+  std::vector<int64_t> norm_index_;
   int64_t norm_count_ = 0;
-  Arena norms_;  ///< kernels::kNormWords words of each
+  Arena norms_;  ///< kernels::kNormWords words for each such parameter
   Workspaces workspaces_;
   Arena workspace_memory_;
 };

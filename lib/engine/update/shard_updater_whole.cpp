@@ -1,4 +1,5 @@
-/// @file Updates that need whole tensors: norms of tensors that are cut over ranks, and matrices, which are not cut.
+/// @file Updates that need whole tensors: norms of tensors that are cut over ranks, and matrices,
+/// which are not cut.
 #include "engine/update/shard_updater.h"
 
 #include "group/collectives.h"
@@ -23,7 +24,7 @@ Status ShardUpdater::prepare_whole(std::span<const Format> formats, const Memory
   return Arena::create_private(source, ZERO_MEMORY_WORKSPACE, workspaces_.nbytes(), &workspace_memory_);
 }
 
-/// A matrix is updated by the rank whose cut it is, or by all.
+/// A matrix is updated by the rank that owns it, or by all ranks.
 ShardUpdater::Workspaces ShardUpdater::workspaces(std::span<const Format> formats, bool all) const {
   Workspaces result;
   int64_t matrices = 0;
@@ -49,7 +50,7 @@ void ShardUpdater::place_matrix(UpdateJob &job, int64_t param) const {
   job.workspace_apart = workspaces_.elements;
 }
 
-/// nullptr: its update needs none.
+/// Returns nullptr if the update of the parameter needs no norms.
 int64_t *ShardUpdater::norms_at(int64_t param) const {
   const int64_t index = norm_index_[static_cast<size_t>(param)];
   return index < 0 ? nullptr : reinterpret_cast<int64_t *>(norms_.data()) + index * kernels::kNormWords;
