@@ -1,7 +1,9 @@
-/// @file Collectives: algorithms over rounds, one per file. Data takes the shortest way: every element goes straight from the rank that has
-/// it to the rank that needs it, and sums are made by the owner of the result from all contributions in one pass.
+/// @file Collectives: algorithms over rounds, one per file. Each element is sent directly from the
+/// rank that has it to the rank that needs it. The owner of a result sums all contributions in one
+/// pass.
 /// No algorithm writes user memory before its first round, in which fingerprints are compared.
-/// Arguments are checked by the caller; memory given here stays borrowed until the task has ended.
+/// The caller has checked the arguments. Memory that is passed here is borrowed until the task has
+/// ended.
 #pragma once
 
 #include "core/partition.h"
@@ -14,8 +16,9 @@
 namespace zero {
 
 Task barrier(Group &group);
-/// Lasts for `meanwhile`, which waits for the same ranks in other groups, and ends as a barrier. A rank that calls something else in this
-/// group meanwhile, or gives another `what`, learns so at once; without it both would wait for as long as they may.
+/// Runs `meanwhile`, which waits for the same ranks in other groups, and ends as a barrier. A rank
+/// that makes another call in this group meanwhile, or passes another `what`, gets an error at
+/// once. Without this, both ranks would wait until their deadline.
 Task around(Group &group, Task meanwhile, uint64_t what);
 Task broadcast(Group &group, void *data, int64_t count, DType dtype, int64_t root);
 Task all_reduce(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op);
@@ -24,42 +27,48 @@ Task gather(Group &group, const void *send, void *recv, int64_t total, DType dty
 Task scatter(Group &group, const void *send, void *recv, int64_t total, DType dtype, int64_t root);
 Task all_to_all(Group &group, const void *send, void *recv, int64_t count, DType dtype);
 
-/// cuts[r] = the part of the whole that rank r owns. The vector must outlive the task and be the same on all ranks.
+/// cuts[r] = the part of the whole that rank r owns. The vector must outlive the task and be the
+/// same on all ranks.
 using Cuts = std::vector<Range, CachedAllocator<Range>>;
 Cuts even_cuts(int64_t count, int64_t size);
 
-/// What reduce_scatter does beyond its operation.
+/// Arguments of reduce_scatter.
 struct ReduceScatter {
-  const void *whole;  ///< this rank's contribution, addressed by the elements of cuts
+  const void *whole;  ///< this rank's contribution, indexed by the elements of cuts
   void *out;          ///< this rank's cut; may be its own part of whole
   const Cuts *cuts;
   DType dtype;
   ReduceOp op;
   double divisor = 1;          ///< with sum; must be the same on all ranks
   bool *out_finite = nullptr;  ///< cleared when an output is not finite; may be nullptr
-  DType out_dtype = DType{};   ///< f32: fp32 sums of 16-bit contributions are not rounded; otherwise dtype
-  uint64_t what = 0;           ///< as in all_gather
-  /// By rank, of f16 and bf16 contributions to a sum: what they are multiplied by in fp32. nullptr: 1. The same on all ranks; must outlive
-  /// the task.
+  /// `f32`: fp32 sums of 16-bit contributions are not rounded; otherwise dtype.
+  DType out_dtype = DType{};
+  uint64_t what = 0;  ///< as in all_gather
+  /// By rank: factors in fp32 for f16 and bf16 contributions to a sum; nullptr: 1. They must be the
+  /// same on all ranks and outlive the task.
   const float *weights = nullptr;
 };
 Task reduce_scatter(Group &group, ReduceScatter call);
 
-/// whole = the ranks' cuts, each from its owner's `mine` (which may be its own part of whole). `what`: a number that must be the same on
-/// all ranks, where several things have these cuts.
+/// whole = the cuts of all ranks, each from its owner's `mine` (which may be its own part of
+/// whole). `what`: a number that must be the same on all ranks; it separates arrays with the same
+/// cuts.
 Task all_gather(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype, uint64_t what = 0);
 
-/// Pieces of any size between all ranks: offers[r] goes to rank r, receives[r] comes from rank r (own entries are copied). Both sides must
-/// know the sizes. The spans must outlive the task. `what` as in all_gather.
+/// Exchanges pieces of any size between all ranks: offers[r] is sent to rank r, receives[r] comes
+/// from rank r (a rank's own piece is copied). Both sides must know the sizes. The spans must
+/// outlive the task. `what` as in all_gather.
 struct Receive {
   void *data = nullptr;
   int64_t nbytes = 0;
 };
 Task exchange(Group &group, std::span<const Offer> offers, std::span<const Receive> receives, uint64_t what = 0);
 
-/// Splits the group by color and key; out stays nullptr for a negative color. The new group's collectives work on memory that `reducer`
-/// reaches; nullptr: that of the group. Another needs a transport that copies offers; where the transport underneath carries words alone,
-/// the group's own stands in for one of the host. Rounds of the new group carry at most `most_round_nbytes`, the same on all ranks.
+/// Splits the group by color and key; out stays nullptr for a negative color. `reducer` selects the
+/// memory of the new group's collectives; nullptr: that of the group. Another reducer requires a
+/// transport that copies offers. If the transport underneath carries only words, the group's own
+/// reducer replaces one for host memory. Rounds of the new group carry at most `most_round_nbytes`,
+/// the same on all ranks.
 Task split(Group &group, int64_t color, int64_t key, std::shared_ptr<Group> *out, std::shared_ptr<const Reducer> reducer = nullptr,
            int64_t most_round_nbytes = INT64_MAX);
 

@@ -1,4 +1,5 @@
-/// @file All-gather by direct exchange: each rank offers its part to all others, which copy it into place. Rank r sends (N - 1) count_r.
+/// @file All-gather by direct exchange: each rank offers its part to all others, which copy it into
+/// place. Rank r sends (N - 1) * count_r elements.
 #include "group/collectives/pieces.h"
 
 namespace zero {

@@ -1,5 +1,5 @@
-/// @file Shares by measured speed (as LB-BSP: Chen et al., "Semi-dynamic load balancing", 2020), rounded by the method of the largest
-/// remainder.
+/// @file Shares by measured speed (as LB-BSP: Chen et al., "Semi-dynamic load balancing", 2020),
+/// rounded by the method of the largest remainder.
 #include "group/collectives/balance.h"
 
 #include "core/hash.h"
@@ -13,16 +13,17 @@
 namespace zero {
 namespace {
 
-/// Parts of a whole that is kWhole.
+/// Parts are integers in units of 1 / kWhole of the whole.
 constexpr int64_t kWhole = int64_t{1} << 40;
-/// The part that may move from rank to rank in one call.
+/// The largest part that may move between ranks in one call.
 constexpr int64_t kMostMoved = kWhole / 8;
 
 using Parts = std::vector<int64_t>;
 
 bool is_measured(const Measured &one) { return one.items > 0 && one.ns > 0; }
 
-/// In parts of their sum. Numbers are at most 2^102, and are made smaller alike for products with kWhole to fit.
+/// Converts numbers to parts of their sum. Numbers are at most 2^102; a common shift makes their
+/// products with kWhole fit.
 Parts parts_of(std::vector<Int128> numbers) {
   const Int128 largest = *std::max_element(numbers.begin(), numbers.end());
   int shift = 0;
@@ -34,7 +35,7 @@ Parts parts_of(std::vector<Int128> numbers) {
   return parts;
 }
 
-/// Ranks that measured nothing count as the mean of the others.
+/// A rank without a measurement gets the mean speed of the others.
 Parts parts_by_speed(std::span<const Measured> measured) {
   std::vector<Int128> speeds;
   Int128 sum = 0;
@@ -49,7 +50,7 @@ Parts parts_by_speed(std::span<const Measured> measured) {
   return parts_of(std::move(speeds));
 }
 
-/// From the shares that were measured towards the wanted ones.
+/// Moves the measured shares toward the wanted ones, by at most kMostMoved.
 Parts moved_parts(std::span<const Measured> measured, Parts wanted) {
   std::vector<Int128> items;
   for (const Measured &one : measured) items.push_back(one.items);
@@ -64,7 +65,8 @@ Parts moved_parts(std::span<const Measured> measured, Parts wanted) {
   return wanted;
 }
 
-/// Whole numbers that add up to `units`: the largest remainders are rounded up, of equal ones those of lower ranks.
+/// Integers with sum `units`. The largest remainders are rounded up; among equal ones, those of
+/// lower ranks.
 Parts units_by(const Parts &parts, int64_t units) {
   const Int128 whole = std::accumulate(parts.begin(), parts.end(), Int128{0});
   Parts shares;
@@ -81,7 +83,8 @@ Parts units_by(const Parts &parts, int64_t units) {
   return shares;
 }
 
-/// A rank without work could never be measured again. Units come from those that were rounded up most.
+/// A rank without work could never be measured again. It gets a unit from the rank that was rounded
+/// up most.
 void leave_none_empty(Parts &shares, const Parts &parts, int64_t units) {
   if (units < std::ssize(shares)) return;
   const Int128 whole = std::accumulate(parts.begin(), parts.end(), Int128{0});

@@ -1,4 +1,5 @@
-/// @file Balance: the shares of work that ranks of unequal speed are given. Knows what ranks measured; never what the work is.
+/// @file Balance: shares of work for ranks of unequal speed. Knows the measurements of ranks; never
+/// the work.
 #pragma once
 
 #include "group/group.h"
@@ -9,7 +10,7 @@
 
 namespace zero {
 
-/// What a rank made last, and the time that it took. Nothing was measured where either is 0.
+/// The last work of a rank, and its duration. A rank has no measurement if either is 0.
 struct Measured {
   int64_t items = 0;
   int64_t ns = 0;
@@ -17,8 +18,8 @@ struct Measured {
 
 inline constexpr int64_t kMostBalancedItems = int64_t{1} << 40;
 
-/// By rank: multiples of `unit` that add up to `total`, itself a multiple. Speeds and shares are compared as integers, so that every rank
-/// comes to the same.
+/// By rank: multiples of `unit` with sum `total`, itself a multiple. Speeds and shares are compared
+/// as integers, so that every rank gets the same result.
 std::vector<int64_t> balanced_shares(std::span<const Measured> measured, int64_t total, int64_t unit);
 
 /// *out: this rank's share. A collective.

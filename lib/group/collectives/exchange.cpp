@@ -1,4 +1,4 @@
-/// @file Pieces between all pairs of ranks: exchange of any sizes, and all_to_all, which is its even case.
+/// @file Exchanges pieces between all pairs of ranks; all_to_all has pieces of equal size.
 #include "group/collectives/pieces.h"
 
 #include <cstring>
@@ -8,7 +8,7 @@ namespace {
 
 Range bytes_of(int64_t nbytes) { return {0, nbytes}; }
 
-/// The longest piece is known only to the two ranks it goes between, so a first round agrees on the number of rounds.
+/// Only the two ranks of a piece know its length, so a first round agrees on the number of rounds.
 Task exchange_rounds(Group &group, std::span<const Offer> offers, std::span<const Receive> receives) {
   const auto own = static_cast<size_t>(group.rank());
   const int64_t step = chunk_elements(group, 1, group.size() - 1);

@@ -1,4 +1,4 @@
-/// @file Fingerprints of collectives and the hash of cuts.
+/// @file Pieces and fingerprints of collectives, and the hash of cuts.
 #include "group/collectives/pieces.h"
 
 #include <bit>
@@ -20,7 +20,7 @@ Fingerprint describe(OperationKind kind, int64_t count, DType dtype) {
 }
 
 uint64_t hash_cuts(const Cuts &cuts, double divisor) {
-  // A multiply-and-rotate mix: ranks that disagree by accident must differ, nobody attacks.
+  // A multiply-and-rotate mix: it must detect accidental differences, not attacks.
   uint64_t hash = std::bit_cast<uint64_t>(divisor);
   const auto mix = [&hash](int64_t value) { hash = std::rotl(hash ^ static_cast<uint64_t>(value), 29) * 0x9e3779b97f4a7c15U; };
   for (const Range &cut : cuts) {

@@ -1,4 +1,5 @@
-/// @file Collectives with a root that move data without adding it: broadcast, gather, scatter; and barrier and around, which move nothing.
+/// @file Collectives with a root that move data without sums: broadcast, gather, scatter. Also
+/// barrier and around, which move no data.
 #include "group/collectives/pieces.h"
 
 namespace zero {
