@@ -1,4 +1,5 @@
-/// @file Connect: makes groups over each transport, and the one that the launcher's variables describe.
+/// @file Connect: makes groups over each transport, and the group that a launcher's variables
+/// describe.
 #pragma once
 
 #include "core/config.h"
@@ -11,11 +12,11 @@
 
 namespace zero {
 
-/// Of a group without MPI: all on one host, or reaching devices.
+/// Limits of groups without MPI: on one host, and on devices.
 inline constexpr int64_t kMostRanksOfHost = 1024;
 inline constexpr int64_t kMostRanksOnDevices = 64;
 
-/// What a new group takes from its config.
+/// The options of a new group, read from its config.
 struct GroupOptions {
   explicit GroupOptions(const Config &config);
 
@@ -29,13 +30,13 @@ struct GroupOptions {
   std::string nccl_module;
 };
 
-/// Makes the reducer once it is known how many ranks share the host.
+/// Makes the reducer once the number of ranks on the host is known.
 using ReducerFactory = std::function<std::shared_ptr<const Reducer>(const Place &place)>;
 
 Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                          std::shared_ptr<Group> *out);
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);
-/// Ranks of any hosts, whose devices are reached; `id` is one of make_tcp_id.
+/// Ranks of any hosts, with data in device memory; `id` is one of make_tcp_id.
 Task connect_nccl_group(std::string id, int64_t rank, int64_t size, GroupOptions options, ReducerFactory reducer,
                         std::shared_ptr<Group> *out);
 Task connect_env_group(GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out);
