@@ -1,4 +1,5 @@
-/// @file The peers of a local group: bells, poison, ranks that ended or left, and where every rank stands.
+/// @file The peers of a local group: bells, poison, ranks that ended or left, and the progress of
+/// every rank.
 #include "group/local/local_peers.h"
 
 #include "core/clock.h"
@@ -13,7 +14,8 @@
 namespace zero {
 namespace {
 
-/// ThreadSanitizer knows no fences; what it looks for are accesses that nothing orders, and these are ordered by what is taken and posted.
+/// ThreadSanitizer does not support fences. It reports accesses without an order, but these are
+/// ordered by `taken` and `posted`.
 void fence([[maybe_unused]] std::memory_order order) {
 #if !defined(__SANITIZE_THREAD__)
   std::atomic_thread_fence(order);
@@ -118,7 +120,7 @@ bool LocalPeers::looks_at_all(int32_t poll) {
   return size_ <= kFew || poll % kPollsPerLook == 0 || told;
 }
 
-/// An acquire load alone holds back what follows it, not the reads before it.
+/// An acquire load alone orders only the accesses that follow it, not the reads before it.
 bool LocalPeers::may_have_read_torn() const {
   fence(std::memory_order_acquire);
   return has_failed();
@@ -129,8 +131,9 @@ Status LocalPeers::fail(const Status &cause) {
   return fail_for(&cause);
 }
 
-/// `cause` nullptr: what a peer has told. Whoever told this rank may not have told the others yet, and this one's caller may write to its
-/// memory as soon as it knows: no failure is returned before all have been told.
+/// `cause` nullptr: the cause that a peer has written. That peer may not have told the others yet,
+/// and this rank's caller may write to its memory once it knows of the failure. So no failure is
+/// returned before all ranks have been told.
 Status LocalPeers::fail_for(const Status *cause) {
   const std::lock_guard lock(failure_mutex_);
   if (failed_.load(std::memory_order_relaxed)) return failure_;
@@ -145,14 +148,14 @@ void LocalPeers::send_to_all(const Status &failure) {
   for (const Segment &segment : *segments_) {
     if (segment.mapping() != nullptr) segment.header().poison.write(failure);
   }
-  // Whoever sees what the caller writes afterwards sees the failure too.
+  // A rank that sees later writes of the caller also sees the failure.
   fence(std::memory_order_release);
 }
 
 Status LocalPeers::check_peer(int64_t peer, const std::atomic<uint64_t> &counter, uint64_t wanted, const Fingerprint *doing) {
   const bool left = has_left(peer);
   if (!left && !processes_.ended(peer)) return {};
-  // What the peer did before it went counts: the message it posted last, and the reason it gave.
+  // The last message that the peer posted and the reason that it gave are still valid.
   if (counter.load(std::memory_order_acquire) >= wanted) return {};
   ZERO_TRY(health());
   const std::string what = doing != nullptr ? "in " + to_text(*doing) : "sharing memory or making a group";

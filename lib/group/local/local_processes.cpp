@@ -1,4 +1,4 @@
-/// @file Process ids turned into descriptors that become readable when the process ends.
+/// @file Opens descriptors that become readable when a process ends.
 #include "group/local/local_processes.h"
 
 #include "core/clock.h"
@@ -23,9 +23,10 @@ ProcessState process_state(int64_t process) {
   std::snprintf(path, sizeof path, "/proc/%lld/stat", lld(process));
   char text[512] = {};
   const int64_t nbytes = read_file(path, {text, sizeof text - 1});
-  // For want of a descriptor, say, nothing is known against it.
+  // If the file exists but cannot be read, for example for lack of descriptors, the process counts
+  // as running.
   if (nbytes < 0) return errno == ENOENT || errno == ESRCH ? ProcessState::ended : ProcessState::running;
-  // The name before the state may hold anything, brackets included.
+  // The name in front of the state may contain any character, brackets included.
   const char *name_end = std::strrchr(text, ')');
   if (nbytes == 0 || name_end == nullptr || std::strlen(name_end) < 3) return ProcessState::ended;
   switch (name_end[2]) {
@@ -42,7 +43,7 @@ ProcessState process_state(int64_t process) {
 
 namespace {
 
-/// A descriptor that becomes readable when the process ends.
+/// Returns a descriptor that becomes readable when the process ends.
 OwnedFd watch_process(int64_t process) {
   return open_fd([process] { return static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0)); });
 }
@@ -97,7 +98,7 @@ void LocalProcesses::look() {
   watch_->next_look_ns.store(now + kIntervalNs, std::memory_order_relaxed);
   std::vector<pollfd> &fds = watch_->fds;
   const int told = ::poll(fds.data(), fds.size(), 0);
-  // A system that refuses to tell which have ended is asked for each.
+  // If poll fails, each process is looked up.
   const bool refused = told < 0 && errno != EINTR;
   if (told <= 0 && !refused) return;
   for (size_t i = 0; i < fds.size(); ++i) {
@@ -109,13 +110,13 @@ void LocalProcesses::look() {
   }
 }
 
-/// The number of a descriptor that was closed may stand for another file by now, which is the program's.
+/// The number of a closed descriptor may now belong to another file of the program.
 bool LocalProcesses::has_ended(pollfd *watch, int64_t process) const {
   const bool closed = (watch->revents & POLLNVAL) != 0;
   const bool ours = !closed && (::syscall(SYS_pidfd_send_signal, watch->fd, 0, nullptr, 0) == 0 || errno != EBADF);
   if (ours) return (watch->revents & POLLIN) != 0;
   OwnedFd fd = watch_process(process);
-  // Without a descriptor there is a look at the process now, and another try at the next.
+  // Without a descriptor, the process is looked up now, and the next look tries again.
   if (!fd.valid()) return process_state(process) == ProcessState::ended;
   watch->fd = fd.release();
   return false;

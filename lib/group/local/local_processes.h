@@ -1,5 +1,5 @@
-/// @file The processes of a group's ranks, watched for their end.
-/// Knows process ids and ranks; never what the end of one means.
+/// @file LocalProcesses: watches the processes of a group's ranks for their end. Knows process ids
+/// and ranks; never the consequences of an end.
 #pragma once
 
 #include "core/status.h"
@@ -17,7 +17,7 @@ namespace zero {
 
 enum class ProcessState { running, stopped, ended };
 
-/// As /proc tells it.
+/// Reads the state from /proc.
 ProcessState process_state(int64_t process);
 
 class LocalProcesses {
@@ -25,40 +25,43 @@ class LocalProcesses {
   LocalProcesses() = default;
   LocalProcesses(const LocalProcesses &) = delete;
 
-  /// Begins to watch; `processes` by rank. This process itself is not watched.
+  /// Begins to watch; `processes` by rank. This process is not watched.
   Status open(std::vector<int64_t> processes);
-  /// Those of some ranks of another group, `members` in the new order, by that group's descriptors.
+  /// Watches the processes of some ranks of another group with that group's descriptors; `members`
+  /// in the new order.
   void open_among(const LocalProcesses &all, std::span<const int64_t> members);
 
   /// True when all ranks are threads of this process.
   bool all_here() const { return all_here_; }
   int64_t process(int64_t rank) const { return processes_[static_cast<size_t>(rank)]; }
 
-  /// Looks for ended processes, at most every 2 ms. A program that closes descriptors which are not its own, as some do that begin anew
-  /// in a child or as a daemon, ends no process by it: that one is watched by another descriptor then. Any thread.
+  /// Looks for ended processes, at most every 2 ms. Any thread. A program may close descriptors of
+  /// this library, for example when it becomes a daemon. Its process does not count as ended then;
+  /// it is watched by a new descriptor.
   void look();
-  /// As of the last look.
+  /// The result of the last look.
   bool ended(int64_t rank) const;
 
  private:
-  /// Descriptors of processes, held by all groups of their ranks.
+  /// Descriptors of processes, shared by all groups of their ranks.
   struct Watch {
     Watch() = default;
     Watch(const Watch &) = delete;
     ~Watch();
 
-    std::vector<pollfd> fds;         ///< one per process: a pidfd, -1 when it had ended before
-    std::vector<int64_t> processes;  ///< of each
+    std::vector<pollfd> fds;         ///< one pidfd per process; -1 if it had ended before
+    std::vector<int64_t> processes;  ///< process id of each descriptor
     std::unique_ptr<std::atomic<bool>[]> ended;
     std::mutex look_mutex;
     std::atomic<int64_t> next_look_ns{0};
   };
 
-  /// What the watch that has something to tell is about.
+  /// True if the process of a watch with events has ended. Reopens a descriptor that the program
+  /// has closed.
   bool has_ended(pollfd *watch, int64_t process) const;
 
   std::vector<int64_t> processes_;
-  std::vector<int> watch_of_rank_;  ///< index into the watch, -1 for ranks of this process
+  std::vector<int> watch_of_rank_;  ///< index into the watch; -1 for ranks of this process
   std::shared_ptr<Watch> watch_;
   bool all_here_ = true;
 };

@@ -1,5 +1,5 @@
-/// @file The memory that a rank of a local group shares with its peers: who it is, where it stands, its mailboxes and its staging memory.
-/// Layout only; never knows in which order things happen.
+/// @file The memory that a rank of a local group shares with its peers: its identity, progress,
+/// mailboxes and staging memory. Layout only; never knows the order of accesses.
 #pragma once
 
 #include "core/doorbell.h"
@@ -19,8 +19,9 @@
 namespace zero {
 
 inline constexpr size_t kCacheLine = 64;
-/// Staging of one point-to-point message slot: that of all peers together takes no more than that for
-/// rounds, so that a group that was given little does not take more for messages.
+/// Size of the staging memory for one slot of point-to-point messages. That of all peers together
+/// is at most that for rounds, so that a group with little staging memory does not use more for
+/// messages.
 constexpr int64_t message_chunk_nbytes(int64_t size, int64_t round_nbytes) {
   const int64_t share = std::max<int64_t>(round_nbytes / size, 4096);
   return std::min<int64_t>(64 * 1024, round_up(std::min(round_nbytes, share), 64));
@@ -31,10 +32,12 @@ class PoisonRecord {
  public:
   /// Keeps the first cause.
   void write(const Status &cause);
-  /// From here on the group has failed, though the cause is still to be written. Whether nobody had begun before.
+  /// Marks the group as failed, before the cause is written. Returns true if no other rank has done
+  /// so before.
   bool begin();
   bool begun() const { return state_.load(std::memory_order_acquire) != 0; }
-  /// Waits at most kMostWaitMs for whoever has begun, and goes on without the cause of one that ended or stopped half-way.
+  /// Waits at most kMostWaitMs for the rank that called begin(). Continues without the cause if
+  /// that rank ended or stopped before it wrote one.
   Status read() const;
 
  private:
@@ -46,7 +49,7 @@ class PoisonRecord {
   char text_[1016] = {};
 };
 
-/// The operation a rank is in, or was last in. One word, so that it is never torn.
+/// The current or last operation of a rank, in one word, so that it is never torn.
 class PeerProgress {
  public:
   struct View {
@@ -72,7 +75,8 @@ class PeerProgress {
 
 enum class MessageKind : uint16_t { none, small, staged, arena };
 
-/// One message to one peer. Owned by the writer until it is posted, by the reader until it is taken.
+/// One message to one peer. Owned by the writer until it is posted, by the reader until it is
+/// taken.
 struct alignas(kCacheLine) Message {
   static constexpr int64_t kSmallBytes = 88;
 
@@ -81,14 +85,14 @@ struct alignas(kCacheLine) Message {
   uint16_t rest_is_there = 0;
   uint32_t has_fingerprint = 0;
   int64_t nbytes = 0;
-  int64_t offset = 0;       ///< staged: in the writer's segment; arena: in the mapping
+  int64_t offset = 0;       ///< staged: offset in the writer's segment; arena: in the mapping
   uint64_t mapping_id = 0;  ///< arena
-  uint64_t withdrawn = 0;   ///< id of a mapping that its owner offers no longer; 0: none
+  uint64_t withdrawn = 0;   ///< id of a mapping that its owner has withdrawn; 0: none
   std::array<std::byte, kSmallBytes> payload;
 };
 static_assert(sizeof(Message) == 192);
 
-/// Messages from a segment's owner to one peer, numbered from 0; message n lies in slot n % 2.
+/// Messages from a segment's owner to one peer, numbered from 0. Message n is in slot n % 2.
 struct Mailbox {
   alignas(kCacheLine) std::atomic<uint64_t> posted;  ///< by the owner
   alignas(kCacheLine) std::atomic<uint64_t> taken;   ///< by the peer
@@ -97,30 +101,42 @@ struct Mailbox {
 
 enum class Lane : int64_t { rounds = 0, messages = 1 };
 
-/// What a rank brings to a derived object, for ranks that are threads of its process.
+/// A rank's contribution to a derived object, for ranks that are threads of its process.
 struct Bringing {
-  std::atomic<uint64_t> key;         ///< of the object; what follows was written before. 0: none yet
+  /// Key of the object, 0: none yet. The other members are written before it.
+  std::atomic<uint64_t> key;
   std::atomic<uint64_t> mapping_id;  ///< 0: nothing
-  std::atomic<uint64_t> identity;    ///< of a group that is made; its first rank's counts
+  /// Identity of a new group; that of its first rank is used.
+  std::atomic<uint64_t> identity;
 };
 
 struct SegmentHeader {
   static constexpr uint64_t kClosed = uint64_t{1} << 63;  ///< in `entries`
 
-  Doorbell bell;                                     ///< rung for the owner
-  std::atomic<uint64_t> awaited;                     ///< 1 + the peer that the owner waits for before it looks for others
-  alignas(kCacheLine) std::atomic<uint64_t> joined;  ///< derived objects this rank has attached, itself included
-  std::atomic<uint32_t> left;                        ///< the owner uses the group no longer
-  std::atomic<uint32_t> news;                        ///< counts what the owner is to look at all peers for
-  std::atomic<uint64_t> cores_key;                   ///< which the owner may use: usable_cores_key()
+  Doorbell bell;  ///< rung to wake the owner
+  /// 1 + the peer for which the owner waits before it looks at others.
+  std::atomic<uint64_t> awaited;
+  /// Derived objects to which this rank is attached, this group included.
+  alignas(kCacheLine) std::atomic<uint64_t> joined;
+  std::atomic<uint32_t> left;  ///< the owner does not use the group any more
+  /// Number of events for which the owner must look at all peers.
+  std::atomic<uint32_t> news;
+  /// The cores that the owner may use: usable_cores_key().
+  std::atomic<uint64_t> cores_key;
   Bringing bringing;
-  alignas(kCacheLine) PeerProgress progress;             ///< in this group; apart from what peers look at while they wait
-  std::atomic<uint64_t> elsewhere_group;             ///< in any group that descends from this one: its identity,
-  PeerProgress elsewhere;                                ///< and what the owner did there last
-  PeerProgress message;                                  ///< that the owner waits for, the last of several,
-  std::atomic<int64_t> message_peer;                 ///< and the rank it comes from or goes to, as texts name it
+  /// Progress in this group; on a separate cache line from words that waiting peers read.
+  alignas(kCacheLine) PeerProgress progress;
+  /// Identity of the group, among those that descend from this one, of the owner's last operation.
+  std::atomic<uint64_t> elsewhere_group;
+  /// The owner's last operation there.
+  PeerProgress elsewhere;
+  /// The message for which the owner waits; the last one of several.
+  PeerProgress message;
+  /// The rank that sends or receives that message, as error texts name it.
+  std::atomic<int64_t> message_peer;
   alignas(kCacheLine) PoisonRecord poison;
-  alignas(kCacheLine) std::atomic<uint64_t> entries;  ///< times that peers have entered the owner's shared memory, to write there
+  /// Number of times that peers have entered the owner's shared memory in order to write there.
+  alignas(kCacheLine) std::atomic<uint64_t> entries;
 };
 
 /// A segment as mapped by this process. Zeroed memory is a valid segment.
@@ -133,7 +149,7 @@ class Segment {
         half_nbytes_(half_nbytes(size, round_nbytes)),
         chunk_nbytes_(message_chunk_nbytes(size, round_nbytes)) {}
 
-  /// Staging halves have room for every piece's alignment.
+  /// Staging halves have space for the alignment of every piece.
   static int64_t half_nbytes(int64_t size, int64_t round_nbytes) {
     constexpr auto kLineNbytes = static_cast<int64_t>(kCacheLine);
     return size > 1 ? round_up(round_nbytes, kLineNbytes) + size * kLineNbytes : 0;

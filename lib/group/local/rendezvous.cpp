@@ -1,4 +1,5 @@
-/// @file A rank's way through a meeting: lead it when the name is free, otherwise join; start again when the root is gone.
+/// @file The path of a rank through a meeting: it leads the meeting if the name is free, otherwise
+/// it joins. If the root has gone, it starts again.
 #include "group/local/rendezvous.h"
 
 #include "core/descriptor_room.h"
@@ -14,10 +15,12 @@
 namespace zero {
 namespace {
 
-/// How long a client waits for who knows more: after the deadline for the root's word about it, after the root's end for the watch's.
+/// Time that a client waits for a more precise error: after the deadline for that of the root,
+/// after the root's end for that of the watch.
 constexpr int64_t kDecisionMs = 200;
 
-/// Ready at a later look: lets others run in between, and lets this thread sleep when it has tried often.
+/// Ready at a later poll. Other tasks can run in between, and after many tries the thread can
+/// sleep.
 class Pause final : public Waitable {
  public:
   explicit Pause(int64_t tries) : until_ns_(now_ns() + std::min(kLongestNs, tries * kStepNs)) {}
@@ -46,14 +49,15 @@ Status timed_out(const MeetingTerms &terms, int64_t root_process) {
 /// A rank that has joined a meeting and waits for its table.
 class Client final : public Waitable {
  public:
-  /// All but the socket must outlive the client.
+  /// All arguments but the socket must outlive the client.
   Client(OwnedFd socket, const MeetingTerms &terms, const Joiner &mine, std::vector<Joiner> *table)
       : socket_(std::move(socket)), terms_(terms), mine_(mine), table_(table), identity_(identify(socket_.get())) {
     table_->clear();
     table_->resize(static_cast<size_t>(terms.size));
   }
 
-  /// Ready when the table is complete, or when the meeting has ended without any of it (then complete() is false).
+  /// Ready when the table is complete, or when the meeting has ended before any entry arrived (then
+  /// complete() is false).
   Status poll(bool *out_ready) override {
     if (!said_hello_) ZERO_TRY(say_hello());
     while (!ended_) {
@@ -74,10 +78,12 @@ class Client final : public Waitable {
       }
       if (*out_ready) return {};
     }
-    // What the root said comes first: it knows more. So it is given a moment after the deadline, which is its own as well.
+    // An error of the root comes first, because it is more precise. The root has the same deadline,
+    // so the client waits a moment longer.
     if (terms_.watch) ZERO_TRY(terms_.watch());
     if (!ended_ && !terms_.deadline.passed()) return {};
-    // A process's sockets close before others can see that it has ended: the watch, which can name its rank, is given a moment, too.
+    // The sockets of a process close before its end is visible. The watch, which can name its rank,
+    // also gets a moment.
     if (!decision_) decision_ = Deadline::after_ms(ended_ && !terms_.watch ? 0 : kDecisionMs);
     if (!decision_->passed()) return {};
     return ended_ ? abandoned() : timed_out(terms_, identity_.process);
@@ -94,7 +100,7 @@ class Client final : public Waitable {
     hello.size = terms_.size;
     hello.process = mine_.process;
     hello.agree = terms_.agree;
-    // A root that is gone already is noticed by the first look at the socket.
+    // If the root is already gone, the first look at the socket reports it.
     std::shared_ptr<const Mapping> held;
     const bool stays = terms_.lend != nullptr && identity_.process == mine_.process;
     const int fd = stays ? -1 : terms_.descriptor_of(mine_, &held);
@@ -137,13 +143,14 @@ class Client final : public Waitable {
   PeerIdentity identity_;
   int64_t entries_ = 0;
   bool said_hello_ = false;
-  bool ended_ = false;  ///< the root's socket
+  bool ended_ = false;  ///< the root's socket has ended
   std::optional<Deadline> decision_;
 };
 
 }  // namespace
 
-/// It never leads: that takes descriptors, of which it may have one. Whoever leads tells those who have come; others come to another root.
+/// Never leads a meeting: that takes descriptors, of which this rank may have only one. Each root
+/// tells the ranks that have joined it. Later ranks have another root, so this rank keeps trying.
 Task call_off(MeetingTerms terms, Status cause) {
   constexpr int64_t kMomentMs = 1000;
   terms.deadline = Deadline::after_ms(std::min(kMomentMs, terms.deadline.left_ms()));
@@ -161,10 +168,11 @@ Task call_off(MeetingTerms terms, Status cause) {
 
 namespace {
 
-/// Of a rank that lacks what a meeting takes, by its own fault: what it brings is given up, so that it has descriptors to tell the others.
+/// Called if this rank lacks a resource for a meeting. Closes its own descriptor, so that it can
+/// open a socket to tell the others.
 Task give_up(MeetingTerms terms, Joiner mine, Status cause) {
   mine.fd.reset(-1);
-  if (!terms.names.empty()) co_return cause;  // ranks of a group see that it fails
+  if (!terms.names.empty()) co_return cause;  // ranks of a group notice the failure without it
   Status told = Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) cannot take part: %s", lld(terms.rank), lld(::getpid()),
                               cause.text());
   Task calling = call_off(std::move(terms), std::move(told));

@@ -1,4 +1,4 @@
-/// @file The root: first it collects hellos, then it sends tables. Neither ever blocks.
+/// @file The root first collects hellos, then sends tables. Neither phase blocks.
 #include "group/local/rendezvous_root.h"
 
 #include "core/descriptor_room.h"
@@ -16,7 +16,7 @@
 namespace zero {
 namespace {
 
-constexpr int kMostRefused = 4096;  ///< as many as may wait to be accepted
+constexpr int kMostRefused = 4096;  ///< bound on the queue of connections to accept
 
 OwnedFd accept_client(int listener) {
   return open_fd([listener] { return ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); });
@@ -56,7 +56,8 @@ std::string RendezvousRoot::too_few() const {
          ") has too few file descriptors for " + std::to_string(terms_.size) + " ranks to meet";
 }
 
-/// A socket for each of the others at the least; where they are threads of this process they take as many themselves.
+/// Each other rank needs at least one socket here. Threads of this process need another one at
+/// their own end.
 Status RendezvousRoot::check_room() {
   if (std::exchange(has_room_, true)) return {};
   return check_descriptors(terms_.size - 1, too_few().c_str());
@@ -80,10 +81,11 @@ Status RendezvousRoot::collect() {
   forget_gone();
   ZERO_TRY(accept_new());
   ZERO_TRY(receive_from_new());
-  // Who was here and went while others came, or right after its hello, is not one of all.
+  // A rank that has left meanwhile, or right after its hello, does not count.
   if (joined_ == terms_.size) forget_gone();
   if (joined_ < terms_.size) return {};
-  // Nobody may come to this meeting any more: the name is free for the next one before anyone can know that this one succeeded.
+  // No other rank can join this meeting. The name must be free for the next meeting before any rank
+  // knows that this one succeeded.
   end_listening(&listener_);
   strangers_.clear();
   return {};
@@ -95,7 +97,8 @@ void RendezvousRoot::forget_gone() {
   for (const Client &client : clients_) polls.push_back({client.socket.get(), POLLIN, 0});
   if (!find_ready(polls)) return;
   for (size_t i = 0; i < clients_.size(); ++i) {
-    // A client that has joined has nothing more to say: whatever can be read is its end or a breach of the protocol.
+    // A client that has joined sends nothing more. Anything readable is its end or a violation of
+    // the protocol.
     if (polls[i].revents == 0 || has_nothing(polls[i].fd)) continue;
     clients_[i] = {};
     --joined_;
@@ -104,7 +107,7 @@ void RendezvousRoot::forget_gone() {
 
 Status RendezvousRoot::accept_new() {
   constexpr size_t kMaxStrangers = 256;
-  // So many at a time that a flood of them does not keep the caller here.
+  // A limit per call, so that a flood of connections does not keep the caller here.
   constexpr int kMostAtATime = 256;
   for (int i = 0; i < kMostAtATime; ++i) {
     OwnedFd socket = accept_client(listener_.get());
@@ -118,7 +121,7 @@ Status RendezvousRoot::accept_new() {
     const PeerIdentity identity = identify(socket.get());
     if (identity.user != ::geteuid()) continue;
     strangers_.emplace_back(std::move(socket), identity);
-    // A rank that loses its place to a flood of strangers comes again.
+    // A rank that loses its place to a flood of strangers tries again.
     if (strangers_.size() > kMaxStrangers) ZERO_TRY(receive_from_new());
     while (strangers_.size() > kMaxStrangers) strangers_.pop_front();
   }
@@ -140,7 +143,8 @@ Status RendezvousRoot::receive_from_new() {
       status = Status::error(ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot receive what the others bring: %s",
                              lld(terms_.name_of(terms_.rank)), lld(mine_->process), std::strerror(errno));
     }
-    // Who ends the meeting is told why together with those behind it.
+    // Keeps the socket of the rank that ends the meeting, so that it gets the reason like those
+    // behind it.
     if (received == Received::nothing || !status.ok()) strangers_.emplace_back(std::move(socket), identity);
     ZERO_TRY(status);
   }
@@ -171,7 +175,7 @@ Status RendezvousRoot::check_terms(const PeerIdentity &identity, const PacketHea
   return {};
 }
 
-/// The cause of a rank that cannot come to the meeting; other packets are nobody's.
+/// Returns the cause of a rank that cannot join. Other packets are ignored.
 Status RendezvousRoot::check_refusal(const Packet &packet) const {
   const PacketHeader &header = packet.header;
   const auto code = static_cast<int32_t>(static_cast<int64_t>(header.agree));
@@ -180,7 +184,7 @@ Status RendezvousRoot::check_refusal(const Packet &packet) const {
   return Status::error(code, "%.*s", static_cast<int>(packet.blob.size()), reinterpret_cast<const char *>(packet.blob.data()));
 }
 
-/// Takes the socket when its rank has joined.
+/// Takes the socket if its rank has joined.
 Status RendezvousRoot::admit(OwnedFd *socket, PeerIdentity identity, Packet packet) {
   if (packet.header.version == kMeetingVersion && packet.header.kind != PacketKind::hello) return check_refusal(packet);
   ZERO_TRY(check_terms(identity, packet.header));
@@ -220,7 +224,7 @@ Status RendezvousRoot::send_tables(bool *out_done) {
       const Sent sent = about == to ? Sent::done : send_packet(client.socket.get(), header, joiner.blob, fd);
       ZERO_CHECK(sent != Sent::refused, ZERO_E_SYSTEM, "rank %lld (process %lld), which leads the meeting, cannot answer the others: %s",
                  lld(terms_.name_of(terms_.rank)), lld(mine_->process), std::strerror(errno));
-      // A rank that is gone by now is found out by whoever uses what it brought.
+      // A rank that is gone now is noticed by the ranks that use its contribution.
       if (sent == Sent::closed) client.socket.reset(-1);
       if (sent == Sent::full) {
         *out_done = false;
@@ -232,7 +236,8 @@ Status RendezvousRoot::send_tables(bool *out_done) {
   return {};
 }
 
-/// Tells all who have come, also those who have not been heard: without a word they would lead a meeting of their own until the deadline.
+/// Tells all ranks that have connected, even without a hello. Otherwise they would lead a meeting
+/// of their own until the deadline.
 Status RendezvousRoot::refuse_all(const Status &cause) {
   for (Client &client : clients_) {
     if (client.joined()) refuse(cause, client.socket.get());
@@ -240,7 +245,7 @@ Status RendezvousRoot::refuse_all(const Status &cause) {
   }
   for (const auto &stranger : strangers_) refuse(cause, stranger.first.get());
   strangers_.clear();
-  // The descriptors of those are free again.
+  // The descriptors of the clients are free again, so more connections can be accepted.
   for (int i = 0; i < kMostRefused && listener_.valid(); ++i) {
     const OwnedFd socket = accept_client(listener_.get());
     if (!socket.valid()) break;

@@ -1,5 +1,5 @@
-/// @file The root of a meeting: the rank that came first collects what the others bring and sends everybody the whole.
-/// Knows nothing of how it became the root.
+/// @file The root of a meeting: the first rank collects the contributions of the others and sends
+/// them all to everyone. Knows nothing of its selection.
 #pragma once
 
 #include "core/task.h"
@@ -9,7 +9,8 @@
 
 namespace zero {
 
-/// Tells the other end of a socket that there will be no meeting, and why; a rank tells it to its root, a root to all.
+/// Sends the other end of a socket the reason why there is no meeting. A rank sends it to its root,
+/// and a root to all ranks.
 void refuse(const Status &cause, int socket, int64_t rank = 0, int64_t size = 0);
 
 class RendezvousRoot final : public Waitable {
@@ -24,7 +25,7 @@ class RendezvousRoot final : public Waitable {
     OwnedFd socket;
     PeerIdentity identity;
     Joiner joiner;
-    int64_t next_entry = 0;  ///< first rank whose entry was not sent to this client yet
+    int64_t next_entry = 0;  ///< first rank whose entry was not yet sent to this client
     bool joined() const { return socket.valid(); }
   };
 
@@ -48,8 +49,10 @@ class RendezvousRoot final : public Waitable {
   std::vector<Joiner> *out_;
   std::vector<Client> clients_;  ///< by rank; the root's own stays empty
   int64_t joined_ = 1;
-  bool has_room_ = false;  ///< for all to meet; or it was found out that there is none
-  std::deque<std::pair<OwnedFd, PeerIdentity>> strangers_;  ///< connections that have not said hello
+  /// Descriptors for all ranks were checked, with success or not.
+  bool has_room_ = false;
+  /// Connections that have not sent a hello.
+  std::deque<std::pair<OwnedFd, PeerIdentity>> strangers_;
 };
 
 }  // namespace zero

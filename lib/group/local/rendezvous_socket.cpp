@@ -1,4 +1,5 @@
-/// @file Packets over abstract Unix sockets: no path in the file system, so nothing remains after a kill.
+/// @file Packets over abstract Unix sockets: no path in the file system, so nothing remains after a
+/// kill.
 #include "group/local/rendezvous_socket.h"
 
 #include "core/descriptor_room.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxPacketBytes = sizeof(PacketHeader) + kMaxBlobBytes;
 
-/// The abstract address of a name; names that do not fit are replaced by a hash.
+/// The abstract address of a name. A name that is too long is replaced by a hash.
 socklen_t make_address(const std::string &name, sockaddr_un *out) {
   *out = {};
   out->sun_family = AF_UNIX;
@@ -39,7 +40,8 @@ OwnedFd make_socket() {
   return open_fd([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
 }
 
-/// By the peer, or by this process, whose program may have closed descriptors that are not its own.
+/// True if the peer closed the connection, or if this program closed descriptors that are not its
+/// own.
 bool means_closed(int error) {
   return error == ECONNRESET || error == EPIPE || error == ENOTCONN || error == ECONNREFUSED || error == EBADF || error == ENOTSOCK;
 }
@@ -69,7 +71,7 @@ Received receive_packet(int socket, Packet *out) {
   msghdr message{};
   ssize_t nbytes;
   bool ended = false;
-  const StandardFdsHeld held;  // for the descriptor that may come along
+  const StandardFdsHeld held;  // protects the descriptor that may arrive
   do {
     message = {};
     message.msg_iov = &part;
@@ -77,8 +79,8 @@ Received receive_packet(int socket, Packet *out) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     nbytes = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    // When packets and the peer's end come between its two looks, or the peer has ended without reading all it was sent, Linux reports the
-    // end before the packets: only the second report is final.
+    // If packets and the peer's end arrive between its two checks, or the peer ended with unread
+    // packets, Linux reports the end before the packets. Only the second report is final.
   } while ((nbytes < 0 && errno == EINTR) || ((nbytes == 0 || (nbytes < 0 && errno == ECONNRESET)) && !std::exchange(ended, true)));
   if (nbytes < 0 && errno == EAGAIN) return Received::nothing;
   if (nbytes < 0) return means_closed(errno) ? Received::closed : Received::refused;
@@ -87,7 +89,7 @@ Received receive_packet(int socket, Packet *out) {
   if ((message.msg_flags & MSG_TRUNC) != 0 || static_cast<size_t>(nbytes) < sizeof(PacketHeader)) return Received::garbage;
   std::memcpy(&out->header, buffer.data(), sizeof(PacketHeader));
   if (out->header.magic != kMeetingMagic) return Received::garbage;
-  // The rest of a header of another version means nothing here; only the version is reported.
+  // Only the version of a foreign header is reported; its other fields have no meaning here.
   if (out->header.version != kMeetingVersion) return Received::packet;
   if (out->header.blob_nbytes != static_cast<size_t>(nbytes) - sizeof(PacketHeader)) return Received::garbage;
   if ((message.msg_flags & MSG_CTRUNC) != 0) return Received::no_descriptors;
@@ -116,7 +118,7 @@ Sent send_packet(int socket, PacketHeader header, std::span<const std::byte> blo
     nbytes = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (nbytes < 0 && errno == EINTR);
   if (nbytes >= 0) return Sent::done;
-  // Too many descriptors in flight, or no buffer: both pass once the peer has read.
+  // Too many descriptors in flight, or no buffer. Both pass once the peer has read.
   if (errno == EAGAIN || errno == ETOOMANYREFS || errno == ENOBUFS) return Sent::full;
   return means_closed(errno) ? Sent::closed : Sent::refused;
 }
@@ -144,7 +146,8 @@ Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_rol
   } else if (::connect(socket.get(), plain, length) == 0) {
     *out_role = Role::client;
   } else if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) {
-    // Those three pass: who held the name has gone, or has many others to receive first.
+    // These three errors pass: the owner of the name has gone, or has many other connections to
+    // accept first.
     return Status::error(ZERO_E_SYSTEM, "cannot connect to the rank that leads the meeting: %s", std::strerror(errno));
   }
   if (*out_role != Role::again) *out_socket = std::move(socket);

@@ -1,5 +1,5 @@
-/// @file Sockets that ranks meet through: non-blocking packets with at most one file descriptor each.
-/// Knows the packet's frame; never what a meeting is about.
+/// @file The sockets of a meeting: non-blocking packets with at most one file descriptor each.
+/// Knows the format of packets; never the purpose of a meeting.
 #pragma once
 
 #include "core/owned_fd.h"
@@ -20,7 +20,8 @@ inline constexpr size_t kMaxBlobBytes = 4096;
 
 enum class PacketKind : uint32_t { hello = 1, entry = 2, refusal = 3 };
 
-/// Begins every packet; the blob follows. Magic and version keep their place in all versions.
+/// The head of every packet; the blob follows. Magic and version have the same offset in all
+/// versions.
 struct PacketHeader {
   uint64_t magic = kMeetingMagic;
   uint32_t version = kMeetingVersion;
@@ -29,7 +30,8 @@ struct PacketHeader {
   int64_t size = 0;
   int64_t process = 0;
   uint64_t agree = 0;
-  uint64_t same_process = 0;  ///< entry: the rank is a thread of the receiving process, so no descriptor comes along
+  /// `entry`: the rank is a thread of the receiving process, so no descriptor is sent.
+  uint64_t same_process = 0;
   uint64_t blob_nbytes = 0;
 };
 
@@ -39,15 +41,16 @@ struct Packet {
   OwnedFd fd;
 };
 
-/// refused: the system will not do it, by errno; what is closed has ended on either side.
+/// refused: the system reports another error in errno; closed: the connection has ended on either
+/// side.
 enum class Received { packet, nothing, closed, garbage, no_descriptors, refused };
 Received receive_packet(int socket, Packet *out);
 
 enum class Sent { done, full, closed, refused };
-/// fd < 0: none. The blob's size goes into the header.
+/// fd < 0: none. The header gets the size of the blob.
 Sent send_packet(int socket, PacketHeader header, std::span<const std::byte> blob, int fd);
 
-/// Who is at the other end of a connected socket.
+/// The process at the other end of a connected socket.
 struct PeerIdentity {
   int64_t process = 0;
   uint32_t user = 0;
@@ -55,10 +58,10 @@ struct PeerIdentity {
 PeerIdentity identify(int socket);
 
 enum class Role { root, client, again };
-/// Takes the place that `name` stands for: as the root, a socket that listens; as a client, one that is connected to the root; again: neither
-/// was possible just now.
+/// Takes the place that `name` stands for. root: the socket listens; client: it is connected to the
+/// root; again: neither was possible just now.
 Status enter_meeting(const std::string &name, OwnedFd *out_socket, Role *out_role);
-/// A socket that is connected to the root of a name; invalid where there is none.
+/// Returns a socket that is connected to the root of a name; invalid if there is no root.
 OwnedFd connect_to_root(const std::string &name);
 
 }  // namespace zero

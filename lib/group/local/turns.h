@@ -7,8 +7,9 @@
 
 namespace zero {
 
-/// Indexes 0 .. size - 1, each once, from `first` on in steps near the golden section of `size`. Peers that come one after another,
-/// whatever their order, then seldom are the next in turn: to wait for each in its turn is to be woken about log(size) times.
+/// Indexes 0 .. size - 1, each once, from `first` on in steps near the golden section of `size`.
+/// Peers that arrive one after another, in any order, are then seldom the next in turn. A rank that
+/// waits for each peer in turn wakes about log(size) times.
 class Turns {
  public:
   Turns(int64_t size, int64_t first) : size_(size), first_(first), step_(std::max<int64_t>(1, size * 618 / 1000)) {
