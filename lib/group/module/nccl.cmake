@@ -1,15 +1,16 @@
-# libzero_nccl.so, the module through which libzero reaches NCCL. It is linked to libnccl.so.2, which the loader must find where it runs.
+# libzero_nccl.so, the module through which libzero reaches NCCL. It is linked to libnccl.so.2,
+# which the loader must find at run time.
 if(ZERO_NCCL STREQUAL "OFF")
   return()
 endif()
 
 zero_find_cuda_toolkit(QUIET)
 find_path(ZERO_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-# Some packages have no libnccl.so.
+# Some packages have no libnccl.so, so libnccl.so.2 is also tried.
 find_library(ZERO_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR})
 mark_as_advanced(ZERO_NCCL_INCLUDE_DIR ZERO_NCCL_LIBRARY)
 
-# The number that a header defines as a name; 0 when it does not.
+# Reads the number that a header defines for a name; 0 if it has no such definition.
 function(zero_defined_number header name out)
   file(STRINGS ${header} line REGEX "^#define ${name} +[0-9]+" LIMIT_COUNT 1)
   if(NOT line MATCHES "([0-9]+)$")
@@ -38,7 +39,7 @@ if(missing)
   return()
 endif()
 
-# NCCL's headers, for the module and for what stands in for NCCL in tests.
+# Headers of NCCL, for the module and for the fake NCCL of the tests.
 add_library(zero_nccl_headers INTERFACE)
 target_include_directories(zero_nccl_headers SYSTEM INTERFACE ${ZERO_NCCL_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
 

@@ -1,4 +1,5 @@
-/// @file libzero_mpi.so: MPI behind the table of zero_mpi_module.h. The only file that includes <mpi.h>; no policy, no state.
+/// @file libzero_mpi.so: MPI behind the table of zero_mpi_module.h. The only file that includes
+/// <mpi.h>; no policy, no state.
 #include "zero_mpi_module.h"
 
 #include <mpi.h>
@@ -46,7 +47,7 @@ static int32_t describe_world(zero_mpi_start *out) {
   out->thread_level = level_number(level);
   out->main_thread = main_thread;
   out->world_size = size;
-  out->tag_limit = found ? *limit : 32767; /* the least the standard allows */
+  out->tag_limit = found ? *limit : 32767; /* minimum that the standard guarantees */
   return MPI_SUCCESS;
 }
 
@@ -101,7 +102,8 @@ static int32_t module_comm_duplicate(int64_t fortran, uint64_t *out, uint64_t *r
   MPI_Errhandler handler;
   int error;
   if (comm == MPI_COMM_NULL) return MPI_ERR_COMM;
-  /* An invalid handle is reported through the world's handler, which by default ends the process. */
+  /* MPI reports an invalid handle through the error handler of MPI_COMM_WORLD, which by default
+     ends the process. */
   error = MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
   if (error != MPI_SUCCESS) return error;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -154,6 +156,6 @@ static const zero_mpi_table kTable = {
     module_comm_duplicate,  module_comm_open, module_comm_free, module_send, module_recv,  module_test,         module_cancel,
 };
 
-/* Declared here: nothing but libzero's look-up by name uses it. */
+/* Declared here, because only libzero's look-up by name uses it. */
 __attribute__((visibility("default"))) const zero_mpi_table *zero_mpi_module(void);
 const zero_mpi_table *zero_mpi_module(void) { return &kTable; }

@@ -1,5 +1,6 @@
-/// @file The table of C functions through which libzero reaches MPI. The module that fills it is built with a site's own mpicc and is the
-/// only file that knows <mpi.h>; handles pass as 64-bit words because MPI libraries disagree on their types.
+/// @file The table of C functions through which libzero calls MPI. The module that fills it is
+/// built with a site's own mpicc, and is the only file that includes <mpi.h>. Handles pass as
+/// 64-bit words, because MPI libraries disagree on their types.
 #ifndef ZERO_MPI_MODULE_H
 #define ZERO_MPI_MODULE_H
 
@@ -9,7 +10,8 @@
 extern "C" {
 #endif
 
-/* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
+/* Raised with every change of the table, so that a module of another build is refused instead of
+   called with wrong arguments. */
 #define ZERO_MPI_TABLE_VERSION 1
 
 #define ZERO_MPI_TEXT_(x) #x
@@ -28,9 +30,9 @@ enum zero_mpi_thread_level {
   ZERO_MPI_THREAD_MULTIPLE = 3
 };
 
-/* What start found or did. */
+/* The results of start. */
 typedef struct zero_mpi_start {
-  int64_t finalized;      /* 1: MPI has been finalised before; nothing else is set */
+  int64_t finalized;      /* 1: MPI has been finalised before; the other members are not set */
   int64_t initialized_us; /* 1: start initialised MPI */
   int64_t thread_level;   /* a zero_mpi_thread_level */
   int64_t main_thread;    /* 1: the caller is the thread that initialised MPI */
@@ -39,8 +41,9 @@ typedef struct zero_mpi_start {
 } zero_mpi_start;
 
 /*
- * Functions return 0 or an MPI error code for error_text. A request or communicator is a word in memory that must stay in place until its
- * operation has ended; a request that has ended is set to what MPI calls the null request. Nothing here blocks but start and stop.
+ * Functions return 0 or an MPI error code for error_text. A request or communicator is a word that
+ * must keep its address until its operation has ended; the request is then set to MPI's null
+ * request. Only start and stop block.
  */
 typedef struct zero_mpi_table {
   uint64_t struct_size;
@@ -55,7 +58,8 @@ typedef struct zero_mpi_table {
   void (*library_text)(char *out, int64_t out_nbytes);
   void (*error_text)(int32_t error, char *out, int64_t out_nbytes);
 
-  /* Begins to duplicate a communicator (a Fortran handle, or ZERO_MPI_WORLD); *out is ready when *request has ended. */
+  /* Begins to duplicate a communicator (a Fortran handle, or ZERO_MPI_WORLD); *out is ready when
+     *request has ended. */
   int32_t (*comm_duplicate)(int64_t fortran, uint64_t *out, uint64_t *request);
   /* Rank and size of a ready communicator; errors on it are returned from now on. */
   int32_t (*comm_open)(const uint64_t *comm, int64_t *out_rank, int64_t *out_size);
@@ -64,9 +68,9 @@ typedef struct zero_mpi_table {
   /* nbytes < 2^31; peer -1 receives from any rank. */
   int32_t (*send)(const uint64_t *comm, const void *data, int64_t nbytes, int64_t peer, int64_t tag, uint64_t *request);
   int32_t (*recv)(const uint64_t *comm, void *data, int64_t nbytes, int64_t peer, int64_t tag, uint64_t *request);
-  /* *out_peer and *out_nbytes describe what a receive got. */
+  /* *out_peer and *out_nbytes describe the received message. */
   int32_t (*test)(uint64_t *request, int32_t *out_done, int64_t *out_peer, int64_t *out_nbytes);
-  /* Asks to give up a receive; test tells when it has ended. */
+  /* Asks to cancel a receive; test reports its end. */
   int32_t (*cancel)(uint64_t *request);
 } zero_mpi_table;
 

@@ -1,4 +1,5 @@
-/// @file libzero_nccl.so: NCCL behind the table of zero_nccl_module.h. The only file that includes <nccl.h>; no policy, no state.
+/// @file libzero_nccl.so: NCCL behind the table of zero_nccl_module.h. The only file that includes
+/// <nccl.h>; no policy, no state.
 #include "zero_nccl_module.h"
 
 #include <nccl.h>
@@ -12,7 +13,7 @@
 /* C99 has no static assertion; an array of negative size stands in. */
 typedef char id_fits[sizeof(ncclUniqueId) == ZERO_NCCL_ID_NBYTES ? 1 : -1];
 
-/* That something is under way is what non-blocking communicators are for; comm_state tells it. */
+/* Non-blocking communicators return ncclInProgress; comm_state reports the result later. */
 static int32_t settle(ncclResult_t result) { return result == ncclInProgress ? 0 : (int32_t)result; }
 
 static int32_t module_version(int64_t *out) {
@@ -44,7 +45,8 @@ static int32_t module_comm_begin(const void *id, int64_t rank, int64_t size, voi
   ncclUniqueId copy;
   config.blocking = 0;
   memcpy(&copy, id, sizeof copy);
-  /* What is to be written may be written when this has returned, so it is the caller's. */
+  /* NCCL may write to the handle after this function has returned, so the handle is in memory of
+     the caller. */
   *out = NULL;
   return settle(ncclCommInitRankConfig((ncclComm_t *)out, (int)size, copy, (int)rank, &config));
 }
@@ -78,7 +80,7 @@ static int32_t module_move(void *comm, const zero_nccl_move *moves, int64_t coun
   ncclResult_t result = ncclGroupStart();
   if (result != ncclSuccess) return settle(result);
   for (i = 0; i < count && settle(result) == 0; ++i) result = give((ncclComm_t)comm, &moves[i], (cudaStream_t)stream);
-  /* Always: a group left open would take in whatever this thread gives NCCL next. */
+  /* Always ends the group. An open group would include all later NCCL calls of this thread. */
   ended = ncclGroupEnd();
   return settle(settle(result) != 0 ? result : ended);
 }

@@ -1,5 +1,6 @@
-/// @file The table of C functions through which libzero reaches NCCL. The module that fills it is the only file that knows <nccl.h>.
-/// Streams are those of CUDA, and memory is of the device a communicator was made on.
+/// @file The table of C functions through which libzero calls NCCL. The module that fills it is the
+/// only file that includes <nccl.h>. Streams are CUDA streams, and memory belongs to the device on
+/// which a communicator was created.
 #ifndef ZERO_NCCL_MODULE_H
 #define ZERO_NCCL_MODULE_H
 
@@ -9,7 +10,8 @@
 extern "C" {
 #endif
 
-/* Raised with every change of the table, so that a module from another build is refused instead of called wrongly. */
+/* Raised with every change of the table, so that a module of another build is refused instead of
+   called with wrong arguments. */
 #define ZERO_NCCL_TABLE_VERSION 2
 
 #define ZERO_NCCL_TEXT_(x) #x
@@ -21,18 +23,21 @@ extern "C" {
 /* The one symbol a module exports. */
 #define ZERO_NCCL_MODULE_SYMBOL "zero_nccl_module"
 
-/* The oldest NCCL that is used, as NCCL counts: 2.28.0. */
+/* The oldest supported NCCL, in its own notation: 2.28.0. */
 #define ZERO_NCCL_OLDEST 22800
 
-/* Of what names a communicator to be. */
+/* Bytes of the id of a new communicator. */
 #define ZERO_NCCL_ID_NBYTES 128
 
-/* What becomes of `data` and `nbytes` of a move. */
+/* The use of `data` and `nbytes` in a move. */
 enum {
-  ZERO_NCCL_RECV = 0,      /* comes from the peer */
-  ZERO_NCCL_SEND = 1,      /* goes to the peer */
-  ZERO_NCCL_BROADCAST = 2, /* goes from there to all ranks where this one is the peer; otherwise comes there from the peer */
-  ZERO_NCCL_GATHER = 3     /* all ranks' pieces come there, end to end; this rank's lies in its place, number `peer`. The only move */
+  ZERO_NCCL_RECV = 0,      /* received from the peer */
+  ZERO_NCCL_SEND = 1,      /* sent to the peer */
+  /* Sent from `data` to all ranks if this rank is the peer, otherwise received from the peer. */
+  ZERO_NCCL_BROADCAST = 2,
+  /* Receives the pieces of all ranks in order; this rank's piece, number `peer`, is already in its
+     place. The only move of its round. */
+  ZERO_NCCL_GATHER = 3
 };
 
 typedef struct zero_nccl_move {
@@ -43,36 +48,40 @@ typedef struct zero_nccl_move {
 } zero_nccl_move;
 
 /*
- * Functions return 0 or an NCCL result code for error_text. Communicators do not block: what a function began may be under way when it has
- * returned, and comm_state tells. Meanwhile nothing else is done with the communicator but comm_state and comm_abort. One thread at a time
- * per communicator.
+ * Functions return 0 or an NCCL result code for error_text. Communicators do not block: an
+ * operation may still be in progress when its function has returned, and comm_state reports its
+ * end. Until then only comm_state and comm_abort may be called for the communicator. One thread at
+ * a time per communicator.
  */
 typedef struct zero_nccl_table {
   uint64_t struct_size;
   const char *build; /* ZERO_NCCL_BUILD of the module */
 
-  /* 22809: 2.28.9. */
+  /* 22809 stands for 2.28.9. */
   int32_t (*version)(int64_t *out);
-  /* What a result code means and, where NCCL tells, what it says about the latest error. */
+  /* Describes a result code, with NCCL's own text for the latest error if there is one. */
   void (*error_text)(int32_t error, char *out, int64_t out_nbytes);
 
-  /* Names a communicator to be; its ranks give the same. `out` has ZERO_NCCL_ID_NBYTES bytes. */
+  /* Makes the id of a new communicator, which its ranks must share. `out` has ZERO_NCCL_ID_NBYTES
+     bytes. */
   int32_t (*unique_id)(void *out);
-  /* Begins to make this rank's communicator on the calling thread's current device. *out is set when something is left to abort, also where
-     an error is returned, and may be set to the same again until comm_abort or comm_free has returned. */
+  /* Begins to create this rank's communicator on the calling thread's current device. *out is set
+     if there is a communicator to abort, even on an error. NCCL may write the same value there
+     again until comm_abort or comm_free has returned. */
   int32_t (*comm_begin)(const void *id, int64_t rank, int64_t size, void **out);
-  /* *out_busy: whether something is under way. Errors that the network brings come here too. */
+  /* *out_busy: 1 while an operation is in progress. Network errors are returned here, too. */
   int32_t (*comm_state)(void *comm, int32_t *out_busy);
 
-  /* Gives a stream all moves of one round: they go on together. Moves between two ranks meet in the order in which both give them;
-     broadcasts come on all ranks in the same order. */
+  /* Enqueues all moves of one round on a stream; they run together. Moves between two ranks are
+     matched in the order in which both ranks list them. Broadcasts have the same order on all
+     ranks. */
   int32_t (*move)(void *comm, const zero_nccl_move *moves, int64_t count, void *stream);
 
-  /* Ends what is under way and frees the communicator. May never return. */
+  /* Aborts operations in progress and frees the communicator. May never return. */
   int32_t (*comm_abort)(void *comm);
-  /* Begins to end a communicator with nothing under way. */
+  /* Begins to end a communicator that has no operation in progress. */
   int32_t (*comm_finish)(void *comm);
-  /* Frees a communicator that has been ended. May never return. */
+  /* Frees a communicator that has ended. May never return. */
   int32_t (*comm_free)(void *comm);
 } zero_nccl_table;
 
