@@ -1,4 +1,5 @@
-/// @file DeadlineTimer: how long a call of a group waits, and when that is long enough for a line in the log.
+/// @file DeadlineTimer: the time limit of a group's call, and the time at which it logs that it
+/// waits.
 #pragma once
 
 #include "core/clock.h"
@@ -8,20 +9,20 @@
 
 namespace zero {
 
-/// Of one wait, from its making on.
+/// The timer of one wait. It starts at construction.
 class DeadlineTimer {
  public:
   enum class Look {
     waits_on,
-    remarks,  ///< a tenth of the limit is gone; once
-    ends,     ///< all of it is
+    remarks,  ///< a tenth of the limit has passed; returned once
+    ends,     ///< the limit has passed
   };
 
   explicit DeadlineTimer(int64_t limit_ms)
       : limit_ms_(limit_ms), ends_ns_(now_ns() + limit_ms * kNsPerMs), next_ns_(ends_ns_ - limit_ms * kNsPerMs / 10 * 9) {}
 
   int64_t limit_ms() const { return limit_ms_; }
-  /// At least 1: what is given it looks once.
+  /// Returns at least 1, so that a wait with this limit looks once.
   int64_t left_ms() const { return std::max<int64_t>(1, (ends_ns_ - now_ns()) / kNsPerMs); }
 
   Look look() {
@@ -37,7 +38,7 @@ class DeadlineTimer {
 
   int64_t limit_ms_;
   int64_t ends_ns_;
-  int64_t next_ns_;  ///< when a look has something to say
+  int64_t next_ns_;  ///< time of the next result other than waits_on
 };
 
 }  // namespace zero

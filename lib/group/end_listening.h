@@ -1,4 +1,4 @@
-/// @file The end of a socket that listens.
+/// @file Ends a listening socket.
 #pragma once
 
 #include "core/owned_fd.h"
@@ -7,7 +7,8 @@
 
 namespace zero {
 
-/// Ends it for the copies of it, too, that processes forked meanwhile hold: they would keep callers waiting for whom nobody listens.
+/// Ends it in forked processes, too, which may have copies of the descriptor. Otherwise clients
+/// could still connect, but nobody would accept them.
 inline void end_listening(OwnedFd *listener) {
   if (listener->valid()) ::shutdown(listener->get(), SHUT_RDWR);
   listener->reset(-1);

@@ -1,10 +1,11 @@
-/// @file Fingerprints as text and their comparison.
+/// @file Converts fingerprints to text, and compares them.
 #include "group/fingerprint.h"
 
 namespace zero {
 namespace {
 
-/// What users see differ: everything but the detail. The same collective may come in one rank's call earlier than in another's.
+/// True if all properties that users see are equal, the detail excluded. The caller may differ: an
+/// operation may belong to another call on another rank.
 bool same_call(const Fingerprint &a, const Fingerprint &b) {
   return a.sequence == b.sequence && a.kind == b.kind && a.dtype == b.dtype && a.count == b.count && a.op == b.op && a.root == b.root;
 }
@@ -13,7 +14,7 @@ bool same_message(const Fingerprint &a, const Fingerprint &b) {
   return is_message(b.kind) && a.kind != b.kind && a.sequence == b.sequence && a.dtype == b.dtype && a.count == b.count;
 }
 
-/// What another rank sent may be anything.
+/// The value comes from another rank and may be invalid.
 const char *caller_name(Caller caller) {
   switch (caller) {
     case Caller::group:
@@ -76,7 +77,7 @@ const char *caller_name(Caller caller) {
   return nullptr;
 }
 
-/// What the detail of a call is made from.
+/// The name of the configuration in the detail of a call.
 const char *detail_name(Caller caller) {
   switch (caller) {
     case Caller::buffer_create:
@@ -103,7 +104,7 @@ const char *detail_name(Caller caller) {
   }
 }
 
-/// Internal operations are known to users by the call that they are made in alone.
+/// True for operations that users know only by their caller.
 bool is_internal(OperationKind kind) {
   return kind == OperationKind::exchange || kind == OperationKind::split || kind == OperationKind::seal || kind == OperationKind::call;
 }

@@ -1,4 +1,4 @@
-/// @file The host by its boot, name and network namespace, and counting ranks by it.
+/// @file Identifies the host by its boot, name and network namespace, and counts ranks by host.
 #include "group/host.h"
 
 #include "core/file_text.h"

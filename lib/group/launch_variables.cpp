@@ -1,4 +1,4 @@
-/// @file Reading single variables and pairs of them.
+/// @file Reads single variables and pairs of them.
 #include "group/launch_variables.h"
 
 #include "core/hash.h"

@@ -1,4 +1,5 @@
-/// @file Variables as launchers set them: numbers, pairs of rank and size, names made of several. Knows no launcher.
+/// @file Reads variables of launchers: numbers, pairs of rank and size, and names made of several
+/// variables. Knows no launcher.
 #pragma once
 
 #include "core/status.h"
@@ -11,10 +12,10 @@
 
 namespace zero {
 
-/// Like getenv: nullptr for a variable that is not set.
+/// Like getenv: returns nullptr for a variable that is not set.
 using Environment = std::function<const char *(const char *)>;
 
-/// Rank and size as one launcher gives them.
+/// Rank and size from one launcher.
 struct World {
   const char *launcher;
   const char *size_variable;
@@ -22,17 +23,18 @@ struct World {
   int64_t size;
 };
 
-/// A variable that is set to something; otherwise nullptr.
+/// Returns the value of a variable, or nullptr if it is not set or empty.
 const char *value_of(const Environment &environment, const char *variable);
 
-/// 0 .. 2147483647 in digits. ZERO_E_LAUNCHER for anything else.
+/// Reads digits, 0 .. 2147483647. Returns ZERO_E_LAUNCHER for any other text.
 Status read_number(const char *variable, const char *value, int64_t *out);
 
-/// Both variables of a pair, or neither (then out stays empty). ZERO_E_LAUNCHER for one alone, and for a rank that is not below the size.
+/// Reads both variables of a pair; if neither is set, out stays empty. Returns ZERO_E_LAUNCHER if
+/// only one is set, or if the rank is not below the size.
 Status read_pair(const Environment &environment, const char *launcher, const char *rank_variable, const char *size_variable,
                  std::optional<World> *out);
 
-/// Short, and another one for all other values of these variables.
+/// A short name that differs if the values of these variables differ.
 std::string name_from(const Environment &environment, const char *prefix, std::initializer_list<const char *> variables);
 
 }  // namespace zero

@@ -1,5 +1,5 @@
-/// @file Reading the variables of Open MPI, MPICH, PMIx, Slurm, torchrun and Kubernetes' operators. The inner launcher wins, unless it
-/// would hide ranks of the outer one.
+/// @file Reads the variables of Open MPI, MPICH, PMIx, Slurm, torchrun and Kubernetes' operators.
+/// The inner launcher wins, unless it would hide ranks of the outer one.
 #include "group/launcher.h"
 
 #include "group/slurm_step.h"
@@ -17,16 +17,16 @@ namespace {
 constexpr const char *kOpenMpi = "Open MPI";
 constexpr const char *kKubernetes = "Kubernetes";
 
-/// The worlds of MPI's launchers and of Slurm, inner ones first.
+/// The worlds of MPI launchers and of Slurm, inner ones first.
 struct Worlds {
   std::vector<World> all;
-  std::optional<SlurmStep> step;  ///< the last one, if there is any
+  std::optional<SlurmStep> step;  ///< the last of `all`, if this is a step of Slurm
 
   bool only_slurm() const { return step && all.size() == 1; }
 };
 
-/// On one node Slurm's PMI, which sets MPICH's variables, has nothing to tell that its own do not: mpirun starts its ranks from a step of
-/// one task there.
+/// True if MPICH's variables come from Slurm's own PMI. On one node they add nothing to Slurm's
+/// variables: mpirun starts its ranks there from a step of one task.
 bool is_slurms_own(const World &hydra, const std::optional<SlurmStep> &step) {
   return step && step->node_count == 1 && hydra.size == step->world.size;
 }
@@ -43,7 +43,8 @@ Status read_worlds(const Environment &environment, Worlds *out) {
   return {};
 }
 
-/// mpirun and torchrun may run in a step of srun with another number of tasks; but a world of one inside a larger one is N programs apart.
+/// mpirun and torchrun may run in a step of srun with another number of tasks. But a world of one
+/// inside a larger world is N separate programs.
 Status check_nesting(const std::vector<World> &worlds) {
   for (const World &outer : worlds) {
     const World &inner = worlds.front();
@@ -56,16 +57,20 @@ Status check_nesting(const std::vector<World> &worlds) {
   return {};
 }
 
-/// Short, and another name for every run and port. On one host also for every restart. Agents of several hosts count restarts each for
-/// itself, so theirs may differ; there, ranks of a run that was restarted are apart from those of the run before because torchrun's agents
-/// end all their ranks before any starts new ones, and because rank 0 listens only until all have met. What an agent that died left behind
-/// and still wants to meet may come to the new rank 0: mostly as a rank that is there twice, which is an error on all ranks.
+/// Returns a short name that differs between runs and ports. On one host it also differs between
+/// restarts.
+/// Over several hosts it does not, because each agent counts restarts separately. There, ranks of a
+/// restarted run still do not meet ranks of the run before. torchrun's agents end all ranks before
+/// they start new ones, and rank 0 listens only until all ranks have met.
+/// A rank that outlives its agent may still reach the new rank 0. Mostly it then appears as a
+/// duplicate rank, which is an error on all ranks.
 std::string torchrun_meeting_name(const Environment &environment, Launch::Kind kind) {
   if (kind == Launch::Kind::hosts) return name_from(environment, "torchrun", {"TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"});
   return name_from(environment, "torchrun", {"TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"});
 }
 
-/// Where ranks of several hosts meet, by two variables: beside the launcher's own port.
+/// Reads the meeting place of ranks on several hosts from two variables. Its port is next to the
+/// launcher's own port.
 Status read_master(const Environment &environment, const char *address_variable, const char *port_variable, Launch *out) {
   const char *address = value_of(environment, address_variable);
   const char *port = value_of(environment, port_variable);
@@ -103,8 +108,9 @@ Status read_torchrun(const Environment &environment, const World &world, const W
   return {};
 }
 
-/// Kubeflow's operators give each pod RANK and WORLD_SIZE, which torchrun in the pod replaces. A pod without torchrun is a rank if one
-/// process runs in each; "auto", their default, counts one per pod too.
+/// Kubeflow's operators set RANK and WORLD_SIZE in each pod; torchrun in the pod replaces them. A
+/// pod without torchrun is one rank if it runs one process. "auto", the operators' default, also
+/// means one process per pod.
 Status read_pods(const Environment &environment, const World &world, Launch *out) {
   const char *processes = value_of(environment, "PET_NPROC_PER_NODE");
   const bool in_pod = value_of(environment, "KUBERNETES_SERVICE_HOST") != nullptr;
@@ -115,13 +121,13 @@ Status read_pods(const Environment &environment, const World &world, Launch *out
              lld(world.size), processes != nullptr ? " and PET_NPROC_PER_NODE is " : "", processes != nullptr ? processes : "");
   *out = launch_of(world, Launch::Kind::hosts);
   out->launcher = kKubernetes;
-  // Rank 0's own pod may call its address "localhost".
+  // The address is not part of the name: rank 0's own pod may call it "localhost".
   out->name = name_from(environment, "pods", {"MASTER_PORT"});
   return read_master(environment, "MASTER_ADDR", "MASTER_PORT", out);
 }
 
-/// torchrun's options as variables, which Kubeflow's trainer sets in each pod. They tell of nodes, and of ranks only if torchrun is not to
-/// start several on each.
+/// torchrun's options as variables, which Kubeflow's trainer sets in each pod. They describe nodes.
+/// They describe ranks only if torchrun is to start one rank per node.
 Status read_nodes(const Environment &environment, Launch *out) {
   const char *nodes = value_of(environment, "PET_NNODES");
   if (nodes == nullptr || std::strcmp(nodes, "1") == 0 || std::strcmp(nodes, "1:1") == 0) return {};
@@ -139,7 +145,7 @@ Status read_nodes(const Environment &environment, Launch *out) {
   return {};
 }
 
-/// Tasks of a step that nothing but Slurm tells of one another.
+/// Reads a step whose tasks know each other only through Slurm.
 Status read_step(const Environment &environment, const SlurmStep &step, Launch *out) {
   *out = launch_of(step.world, step.node_count == 1 ? Launch::Kind::local : Launch::Kind::hosts);
   if (out->kind == Launch::Kind::single) return {};
@@ -149,7 +155,7 @@ Status read_step(const Environment &environment, const SlurmStep &step, Launch *
   return slurm_meeting_place(environment, &out->master, &out->master_port);
 }
 
-/// PMIx tells MPI how many ranks there are, but no variable.
+/// PMIx gives MPI the number of ranks, but no variable has it.
 Status check_pmix(const Environment &environment) {
   const char *rank = value_of(environment, "PMIX_RANK");
   ZERO_CHECK(rank == nullptr || value_of(environment, "PMIX_NAMESPACE") == nullptr, ZERO_E_LAUNCHER,
@@ -157,16 +163,18 @@ Status check_pmix(const Environment &environment) {
   return {};
 }
 
-/// Whether the worlds of MPI's launchers are those of torchrun's agents, and torchrun's ranks the inner ones. Scripts that hand on RANK and
-/// WORLD_SIZE do not set torchrun's id. Others that start like torchrun (Ray) set none either: under Slurm they have more ranks than there
-/// are tasks. Ranks do not decide: they may be the same by chance, and all ranks must decide alike.
+/// True if MPI's launchers started torchrun's agents, so that torchrun's ranks are the inner ones.
+/// torchrun sets its run id; scripts that set RANK and WORLD_SIZE do not. Other launchers of this
+/// kind (Ray) do not set it either, but under Slurm they have more ranks than Slurm has tasks.
+/// Rank numbers are not compared: they may be equal by chance, and all ranks must decide alike.
 bool torchrun_is_inner(const Environment &environment, const Worlds &worlds, const World &torch) {
   if (worlds.all.empty() || value_of(environment, "LOCAL_WORLD_SIZE") == nullptr) return false;
   if (value_of(environment, "TORCHELASTIC_RUN_ID") != nullptr) return true;
   return worlds.only_slurm() && torch.size > worlds.step->world.size;
 }
 
-/// Scripts that set RANK and WORLD_SIZE from mpirun's variables are fine; anything else is two launchers with two worlds.
+/// A script may set RANK and WORLD_SIZE from mpirun's variables. Any other difference means two
+/// launchers with two worlds.
 Status check_same(const World &mpi, const World &torch) {
   ZERO_CHECK(mpi.rank == torch.rank && mpi.size == torch.size, ZERO_E_LAUNCHER,
              "%s says rank %lld of %lld (%s) but RANK and WORLD_SIZE say rank %lld of %lld; use one launcher, and where a script sets RANK "
@@ -184,7 +192,7 @@ Status read_torch_world(const Environment &environment, const World &torch, Laun
 }
 
 Status read_mpi_world(const Environment &environment, const Worlds &worlds, Launch *out) {
-  // Where the number of nodes is not told, MPI has to know.
+  // Without the number of nodes, only MPI knows the world.
   const bool alone = worlds.only_slurm() && !step_has_pmix(environment) && worlds.step->node_count > 0;
   if (alone) return read_step(environment, *worlds.step, out);
   *out = launch_of(worlds.all.front(), Launch::Kind::mpi);
@@ -193,7 +201,7 @@ Status read_mpi_world(const Environment &environment, const Worlds &worlds, Laun
 
 const char *process_variable(const char *name) { return std::getenv(name); }
 
-/// 4 of "Open MPI v4.1.4, package: ...", 0 of another MPI.
+/// Returns 4 for "Open MPI v4.1.4, package: ...", and 0 for another MPI.
 int64_t open_mpi_release(const std::string &library) {
   int release = 0;
   return std::sscanf(library.c_str(), "Open MPI v%d", &release) == 1 ? release : 0;

@@ -1,4 +1,5 @@
-/// @file Launch: what a launcher's variables say about the world. A pure function of the variables; starts and connects nothing.
+/// @file Launch: the world that a launcher's variables describe. A pure function of the variables;
+/// starts and connects nothing.
 #pragma once
 
 #include "core/status.h"
@@ -12,32 +13,41 @@ namespace zero {
 struct Launch {
   enum class Kind {
     single,  ///< a world of one
-    local,   ///< processes of this host that meet by name
-    hosts,   ///< processes of several hosts that meet at rank 0's
+    local,   ///< processes of this host, which meet by name
+    hosts,   ///< processes of several hosts, which meet at rank 0's host
     mpi,     ///< the ranks of MPI_COMM_WORLD
   };
   Kind kind = Kind::single;
   int64_t rank = 0;
   int64_t size = 1;
-  std::string launcher;      ///< "Open MPI", "MPICH", "Slurm's srun", "torchrun", "Kubernetes"; "" without one
-  std::string variable;      ///< gives the launcher's number of ranks; "" without one
-  std::string name;          ///< local: where the ranks meet; hosts: what they tell their meeting by, the same after every restart
-  std::string master;        ///< hosts: the name or address of rank 0's
-  int64_t master_port = 0;   ///< hosts: where rank 0 listens there, unless told otherwise
-  bool mpi_as_well = false;  ///< hosts: without devices, the ranks are those of MPI_COMM_WORLD, if its library finds them
+  /// "Open MPI", "MPICH", "Slurm's srun", "torchrun", "Kubernetes"; "" without a launcher.
+  std::string launcher;
+  /// The variable with the launcher's number of ranks; "" without a launcher.
+  std::string variable;
+  /// `local`: the name by which the ranks meet. `hosts`: the name of their meeting, the same after
+  /// every restart.
+  std::string name;
+  std::string master;  ///< `hosts`: name or address of rank 0's host
+  /// `hosts`: the port at which rank 0 listens there, unless another is configured.
+  int64_t master_port = 0;
+  /// `hosts`: without devices, the ranks are those of MPI_COMM_WORLD, if its library knows them.
+  bool mpi_as_well = false;
 };
 
-/// What this process was started as. ZERO_E_LAUNCHER when variables contradict each other or describe a world this version cannot connect.
+/// Reads the launch of this process. Returns ZERO_E_LAUNCHER if variables contradict each other or
+/// describe a world that this version cannot connect.
 Status read_launch(const Environment &environment, Launch *out);
-/// From the variables of this process.
+/// The same for the variables of this process.
 Status read_launch(Launch *out);
 
-/// Before MPI is initialised: ZERO_E_LAUNCHER in a step of Slurm in which Open MPI would end the process, as nothing tells it of the other
-/// tasks. Release 5 takes a task alone for a world of one. `library` is the text of MPI_Get_library_version.
+/// Call it before MPI is initialised. Returns ZERO_E_LAUNCHER in a Slurm step without PMIx, in
+/// which Open MPI would end the process. Open MPI 5 treats a single task as a world of one, which
+/// is allowed. `library` is the text of MPI_Get_library_version.
 Status check_direct_launch(const Environment &environment, const std::string &library);
 Status check_direct_launch(const std::string &library);
 
-/// ZERO_E_LAUNCHER when MPI's world has another size than the launcher's variables say: then each process runs as a world of its own.
+/// Returns ZERO_E_LAUNCHER if MPI's world has another size than the launcher's variables: each
+/// process would then run as a world of its own.
 Status check_world(const Environment &environment, int64_t world_size);
 Status check_world(int64_t world_size);
 

@@ -1,4 +1,4 @@
-/// @file Waiting for answers, and their texts.
+/// @file Waits for answers, and formats them.
 #include "group/peer_status.h"
 
 #include "core/clock.h"

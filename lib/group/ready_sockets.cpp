@@ -1,4 +1,4 @@
-/// @file Looking at sockets by poll(2).
+/// @file Checks sockets with poll(2).
 #include "group/ready_sockets.h"
 
 #include <cerrno>
@@ -9,7 +9,8 @@ bool find_ready(std::span<pollfd> sockets) noexcept {
   if (sockets.empty()) return false;
   const int told = ::poll(sockets.data(), sockets.size(), 0);
   if (told >= 0 || errno == EINTR) return told > 0;
-  // A sandbox, a process whose limit of descriptors was lowered below their number (EINVAL), or too little memory in the kernel.
+  // poll fails in a sandbox, if the limit of descriptors was lowered below their number (EINVAL),
+  // or without kernel memory.
   for (pollfd &socket : sockets) socket.revents = socket.fd >= 0 ? socket.events : short{0};
   return true;
 }

@@ -1,4 +1,4 @@
-/// @file Which of many sockets have something to tell now. Knows nothing of what they are for.
+/// @file Finds the sockets in a list that have events now. Knows nothing of their use.
 #pragma once
 
 #include <poll.h>
@@ -7,8 +7,9 @@
 
 namespace zero {
 
-/// Sets `revents` of those that can be read, or have ended, without waiting; false when there are none. Where the system refuses to say,
-/// all are named: whoever looks must be ready to find nothing.
+/// Without waiting, sets `revents` of the sockets that can be read or have ended. Returns false if
+/// there are none. If poll fails, all sockets are reported, so the caller must be ready to find
+/// nothing.
 bool find_ready(std::span<pollfd> sockets) noexcept;
 
 }  // namespace zero

@@ -1,4 +1,4 @@
-/// @file Reading a step of Slurm.
+/// @file Reads a step of Slurm.
 #include "group/slurm_step.h"
 
 #include "core/hash.h"
@@ -47,7 +47,8 @@ Status slurm_meeting_place(const Environment &environment, std::string *out_host
   *out_host = first_of_hosts(list);
   ZERO_CHECK(!out_host->empty(), ZERO_E_LAUNCHER, "%s is \"%s\", which is no list of hosts as Slurm writes it (\"n[1-4],login1\")",
              kNodeList, list);
-  // Above the ports that systems give to connections of their own. Two steps on one node seldom meet there, and then one gets an error.
+  // Above the ephemeral ports of most systems. Two steps on one node seldom get the same port; if
+  // they do, one gets an error.
   constexpr uint64_t kFirst = 61000;
   constexpr uint64_t kCount = 4000;
   std::string step;
