@@ -47,7 +47,7 @@ TEST(Doorbell, WaitEndsAfterItsTime) {
   EXPECT_GE(now_ns() - begin, 1'900'000);
 }
 
-/// Two sides take turns; a lost ring would end in the outer time limit.
+/// Two sides take turns. A lost ring would run into the time limit of the test.
 void take_turns(Doorbell &mine, Doorbell &peer, std::atomic<int> &turn, int me, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     for (;;) {
@@ -86,7 +86,8 @@ TEST(Doorbell, NoRingIsLostBetweenProcesses) {
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
-/// Whether the system waits for several words at once: a ring of the second bell is heard long before the time is over.
+/// True if the system can wait for several words at once: a ring of the second bell ends the wait
+/// early.
 bool hears_several() {
   Doorbell bells[2];
   const Listening listenings[] = {Listening(&bells[0]), Listening(&bells[1])};
@@ -140,7 +141,7 @@ TEST(Backoff, ARingEndsThePause) {
   bell.ring();
   Backoff backoff;
   for (int round = 0; round < 600; ++round) backoff.pause(rung);
-  // Pauses are of 1 ms by now. The machine may hold up some series, not all of them.
+  // Pauses are 1 ms by now. The machine may delay some series, but not all.
   int64_t shortest_ns = kLongNs;
   for (int series = 0; series < 10; ++series) {
     const int64_t begin = now_ns();

@@ -1,5 +1,5 @@
-/// @file Makes calls that hardly ever fail fail on demand: operator new, system calls, the start of threads.
-/// Knows nothing of what is tested.
+/// @file Makes calls that hardly ever fail fail on demand: operator new, system calls, the start of
+/// threads. Knows nothing of what is tested.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,16 @@
 
 namespace zero::test {
 
-/// While it lives, operator new on this thread succeeds `allowed` times and then throws std::bad_alloc.
+/// While it lives, operator new on this thread succeeds `allowed` times and then throws
+/// std::bad_alloc.
 class FailingNew {
  public:
   explicit FailingNew(int64_t allowed);
   ~FailingNew();
 };
 
-/// While it lives, operator new on this thread sets `*hangs` and does not return before the process ends.
+/// While it lives, operator new on this thread sets `*hangs` and does not return before the process
+/// ends.
 class HangingNew {
  public:
   explicit HangingNew(std::atomic<bool> *hangs);

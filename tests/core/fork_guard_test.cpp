@@ -14,7 +14,8 @@
 namespace zero::fork_guard_test {
 namespace {
 
-// Each test uses a child as the "first process", so that the guard is not made in the test program itself.
+// Each test uses a child as the "first process", so that the guard is not made in the test program
+// itself.
 TEST(ForkGuard, ChildrenAndGrandchildrenAreForked) {
   const auto results = test::run_process_ranks(
       1,
@@ -54,7 +55,8 @@ TEST(ForkGuard, SaysNothingWhereTheSystemHasNoSuchPages) {
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();
 }
 
-/// Forks while another thread holds the lock of the cache of frames, which no thread of the child ever lets go.
+/// Forks while another thread holds the lock of the cache of frames, which no thread of the child
+/// ever lets go.
 int fork_while_caches_change() {
   if (forked()) return 1;
   cached_free(cached_allocate(100), 100);

@@ -1,4 +1,5 @@
-/// @file The log: silent without ZERO_LOG, whole lines with it. The file is opened once per process, so each case is a process.
+/// @file The log: silent without ZERO_LOG, whole lines with it. The file is opened once per
+/// process, so each case is a process.
 #include "core/log.h"
 
 #include "tests/group/process_ranks.h"

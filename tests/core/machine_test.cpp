@@ -1,4 +1,5 @@
-/// @file What the system's files say of memory: made-up ones of both versions of control groups, and the real ones.
+/// @file Memory as the system's files report it: made-up files of both versions of control groups,
+/// and the real ones.
 #include "core/machine.h"
 
 #include <gtest/gtest.h>

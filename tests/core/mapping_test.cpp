@@ -1,4 +1,5 @@
-/// @file Mappings: shared between threads by id and between processes by file, gone with the last holder, clear errors.
+/// @file Mappings: shared between threads by id and between processes by file, gone with the last
+/// holder, clear errors.
 #include "core/mapping.h"
 
 #include "tests/core/failures.h"

@@ -1,4 +1,5 @@
-/// @file OwnedFd: a descriptor is closed once, by whoever owned it last, and what is opened here is never 0, 1 or 2.
+/// @file OwnedFd: a descriptor is closed once, by its last owner, and a new descriptor is never 0,
+/// 1 or 2.
 #include "core/owned_fd.h"
 
 #include "tests/group/process_ranks.h"

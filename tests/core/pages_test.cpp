@@ -1,5 +1,5 @@
-/// @file Pages: where they begin, that nothing of them is left behind, that all are there after touching, in huge pages where the kernel
-/// gathers them.
+/// @file Pages: alignment, complete release, and presence of all pages after touching, as huge
+/// pages if the kernel collapses them.
 #include "core/pages.h"
 
 #include "tests/core/failures.h"
@@ -29,7 +29,7 @@ int memory_file(int64_t nbytes) {
   return fd;
 }
 
-/// KiB behind `key` in /proc/self/smaps, of the mapping that holds `data`; -1 where there is none.
+/// KiB of `key` in /proc/self/smaps, for the mapping that contains `data`; -1 if there is none.
 int64_t smaps_kib(const std::byte *data, const std::string &key) {
   std::ifstream smaps("/proc/self/smaps");
   bool within = false;
@@ -51,7 +51,7 @@ int64_t mapped_pages() {
   return pages;
 }
 
-/// Whether this kernel gathers pages of memory files when it is asked.
+/// True if this kernel collapses pages of memory files into huge pages on request.
 bool kernel_gathers() {
   const size_t nbytes = static_cast<size_t>(kHugePageBytes);
   const int fd = memory_file(kHugePageBytes);
@@ -94,7 +94,7 @@ TEST(Pages, OfAMemoryFileAreGatheredIntoHugeOnesForAllWhoMapIt) {
   ASSERT_TRUE(touch_pages(mine, nbytes).ok());
   std::byte *theirs = map_file_pages(nbytes, fd);
   EXPECT_EQ(std::count(theirs, theirs + nbytes, std::byte{0}), nbytes);
-  // Where memory is in pieces not every page becomes a huge one.
+  // With fragmented memory not every page becomes a huge page.
   for (const std::byte *data : {mine, theirs}) EXPECT_GT(smaps_kib(data, "ShmemPmdMapped:"), 0);
   mine[nbytes - 1] = std::byte{7};
   EXPECT_EQ(theirs[nbytes - 1], std::byte{7});
@@ -104,7 +104,8 @@ TEST(Pages, OfAMemoryFileAreGatheredIntoHugeOnesForAllWhoMapIt) {
 }
 
 TEST(Pages, AllAreThereAfterTouchingAlsoOnKernelsWithoutTheCalls) {
-  // The first call advises huge pages, the second wants a page of the first huge one, the third all pages.
+  // The first call requests huge pages, the second a page of the first huge page, the third all
+  // pages.
   const int64_t nbytes = 3 * kHugePageBytes + 5;
   const int64_t page = ::sysconf(_SC_PAGESIZE);
   for (const int refused : {0, 1, 2, 3}) {

@@ -1,4 +1,5 @@
-/// @file Partition maths: shares, shards and the layout of the flat space, on chosen and on random sizes.
+/// @file Partition maths: shares, shards and the layout of the flat space, on chosen and on random
+/// sizes.
 #include "core/partition.h"
 #include "tests/sizes.h"
 
@@ -65,7 +66,8 @@ TEST(EvenShare, FollowsTheFormulaOfTheHeader) {
   }
 }
 
-/// Shards follow one another, cover the range, are cut on lines, and differ from the exact share by less than a line.
+/// Shards follow one another, cover the range, are cut on lines, and differ from the exact share by
+/// less than a line.
 void expect_good_shards(const Weights &weights, const std::vector<int64_t> &given, Range whole) {
   const int64_t total = std::accumulate(given.begin(), given.end(), int64_t{0});
   const int64_t lines = round_up(whole.count(), kLine) / kLine;

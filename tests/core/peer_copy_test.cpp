@@ -1,4 +1,5 @@
-/// @file Copies for another core: every byte and no other, at any size and address, either way; and when which way is taken.
+/// @file Copies for another core: every byte and no other, at any size and address, either way; and
+/// when which way is taken.
 #include "core/peer_copy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// @file Progress threads: queues advance while nobody waits for them.
+/// @file Progress threads: queues make progress while no thread waits for them.
 #include "core/progress_thread.h"
 
 #include "core/doorbell.h"
@@ -52,7 +52,8 @@ bool reaches(const std::atomic<int> &value, int wanted) {
   return value == wanted;
 }
 
-// Runs in a child, where the thread was never started, and first, while this program still has one thread.
+// Runs in a child, where the thread was never started, and first, while this program still has one
+// thread.
 TEST(ProgressThread, SaysWhenItCannotBeStartedAndTriesAgain) {
   const auto results = test::run_process_ranks(
       1,
@@ -114,7 +115,8 @@ TEST(ProgressThread, AdvancesSeveralQueuesAlsoWhenTheyAreGivenTwice) {
 }
 
 #if defined(SYS_futex_waitv)
-// The thread sleeps on the bells of all queues together, and on the one that new queues ring: it need not look now and then.
+// The thread sleeps on the bells of all queues together, and on the one that new queues ring: it
+// need not look now and then.
 TEST(ProgressThread, HearsTheBellsOfAllQueuesAndOfNewOnes) {
   std::atomic<int> passed{0};
   std::array<Door, 2> doors{Door(true), Door(true)};

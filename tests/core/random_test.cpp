@@ -1,4 +1,5 @@
-/// @file Random numbers of the operating system: calls that a signal interrupts are repeated, and those that are refused are not.
+/// @file Random numbers of the operating system: calls that a signal interrupts are repeated, and
+/// those that are refused are not.
 #include "core/system_random.h"
 
 #include "tests/core/failures.h"

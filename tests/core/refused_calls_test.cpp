@@ -1,4 +1,5 @@
-/// @file What lib/core does where a sandbox refuses system calls: it falls back or says so, and never asks again without end.
+/// @file Tests lib/core in a sandbox that refuses system calls: it falls back or returns an error,
+/// and never retries forever.
 #include "core/clock.h"
 #include "core/doorbell.h"
 #include "core/system_random.h"
@@ -15,10 +16,11 @@ namespace {
 
 constexpr int64_t kRefusedCallTimeoutMs = 60'000;
 constexpr int kNoFilters = 77;
-constexpr int64_t kInAllNs = 2'500'000'000;  ///< more than the processor time that a process may use
+/// More than the processor time that a process may use.
+constexpr int64_t kInAllNs = 2'500'000'000;
 
-/// Runs `body` in processes to which the calls are refused, in each for another reason, and which may use a second of processor time;
-/// their texts must hold `wanted`.
+/// Runs `body` in processes to which the calls are refused, in each for another reason, and which
+/// may use a second of processor time; their texts must hold `wanted`.
 template <class Body>
 void expect_under_refusal(const std::vector<long> &calls, const std::string &wanted, Body &&body) {
   constexpr int kReasons[] = {ENOSYS, EPERM, EACCES};

@@ -60,7 +60,7 @@ TEST(Status, LongTextIsCutAt1023Bytes) {
   EXPECT_EQ(std::string(Status::error(ZERO_E_STATE, "%s", text.c_str()).text()), text.substr(0, 1023));
 }
 
-/// Of one to four bytes: none, all but the last, and whole ones.
+/// Characters of one to four bytes, of which no byte, all but the last, or all bytes fit.
 TEST(Status, NoCharacterIsCut) {
   for (const std::string character : {"x", "\u00e9", "\u20ac", "\U0001d53d"}) {
     for (size_t before = 0; before < 8; ++before) {
@@ -89,7 +89,8 @@ TEST(Utf8, ValidBytesEndBeforeTheFirstThatIsPartOfNoCharacter) {
     EXPECT_EQ(valid(whole), whole.size()) << whole;
     EXPECT_EQ(valid("x" + whole + "\xff"), whole.size() + 1) << whole;
   }
-  // Continuations alone, cut characters, longer forms than needed, surrogates, and what lies behind the last character.
+  // Continuation bytes alone, cut characters, overlong forms, surrogates, and code points beyond
+  // the last character.
   for (const std::string wrong :
        {"\x80", "\xbf", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf",
         "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"}) {

@@ -1,4 +1,5 @@
-/// @file Tasks: results, nesting, errors, exceptions, waiting; queues of operations advanced by several threads.
+/// @file Tasks: results, nesting, errors, exceptions, waiting; queues of operations advanced by
+/// several threads.
 #include "core/task.h"
 
 #include "tests/core/failures.h"
@@ -15,7 +16,7 @@
 namespace zero::task_test {
 namespace {
 
-/// Ready after some looks, or when opened; an error when told so.
+/// Ready after some polls, or when opened. Returns an error if one is set.
 class Gate final : public Waitable {
  public:
   explicit Gate(int looks = 0, Doorbell *bell = nullptr, Status failure = {}) : looks_(looks), bell_(bell), failure_(std::move(failure)) {}
@@ -179,7 +180,8 @@ TEST(OperationQueue, RunsOperationsInTheOrderTheyCameIn) {
   EXPECT_EQ(queue.doorbell(), nullptr);
 }
 
-// What stands behind it is begun on the way, so that its messages travel, unless a progress thread will do so.
+// While it waits, the thread also begins later operations, so that their messages are sent, unless
+// a progress thread does so.
 TEST(OperationQueue, WaitEndsWithItsOperationWhereTheQueueIsWatched) {
   for (const bool watched : {true, false}) {
     OperationQueue queue;
@@ -195,9 +197,10 @@ TEST(OperationQueue, WaitEndsWithItsOperationWhereTheQueueIsWatched) {
   }
 }
 
-/// Whoever is sent away by another thread's look, which has found nothing yet, may have nobody to look again.
+/// A thread that finds another thread's poll in progress returns at once. If that poll misses the
+/// new operation, no thread might poll again.
 TEST(OperationQueue, WhatIsGivenWhileALookEndsIsBegun) {
-  constexpr int kTimes = 100'000;  // most runs of as many met what would be left behind
+  constexpr int kTimes = 100'000;  // most runs of that many met the fault
   OperationQueue queue;
   std::atomic<int> given{0};
   std::atomic<int> looked{0};
@@ -268,7 +271,7 @@ TEST(OperationQueue, AnUnfinishedLongQueueIsFreedWithoutRecursion) {
   EXPECT_TRUE(notes.empty());
 }
 
-/// Holds whoever looks at it until it is told to let go.
+/// Blocks the thread that polls it until `leave` is set.
 class Slow final : public Waitable {
  public:
   Status poll(bool *out_ready) override {
@@ -328,7 +331,8 @@ TEST(OperationQueue, WhoWaitsForAnOperationIsWokenBeforeThoseBehindItHaveEnded) 
 }
 
 TEST(Pacing, PausesBeginAnewWhenAWaitHasEnded) {
-  // Over a thousand looks in vain, no more than two of them at one wait: with pauses that grow over all of them they take half a second.
+  // Over a thousand unsuccessful polls, at most two of them in one wait. If pauses grew over all
+  // waits, the test would take half a second.
   constexpr int kWaits = 600;
   const auto wait_often = []() -> Task {
     for (int i = 0; i < kWaits; ++i) {
@@ -364,7 +368,7 @@ TEST(OperationQueue, TellsWhatItsFirstOperationSleepsOn) {
 
 TEST(OperationQueue, ThreadsThatWaitAdvanceOneAnothersOperations) {
   OperationQueue queue;
-  std::vector<int> notes;  // only touched by whoever advances the queue
+  std::vector<int> notes;  // only touched by the thread that advances the queue
   test::run_thread_ranks(4, [&](int64_t rank) {
     for (int i = 0; i < 500; ++i) {
       Gate gate(i % 3);

@@ -1,4 +1,5 @@
-/// @file The thread pool: every piece once, from any thread, with the default rounding, also when no thread can be started.
+/// @file The thread pool: every piece once, from any thread, with the default rounding, also when
+/// no thread can be started.
 #include "core/thread_pool.h"
 
 #include "tests/core/failures.h"

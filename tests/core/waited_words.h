@@ -1,12 +1,12 @@
-/// @file Tells on which words the threads of this process sleep, where they sleep on several at once (futex_waitv).
-/// Knows nothing of who sleeps.
+/// @file WaitedWords: the words on which threads of this process sleep, if they sleep on several at
+/// once (futex_waitv). Knows nothing of the threads.
 #pragma once
 
 #include <vector>
 
 namespace zero::test {
 
-/// While it lives, the wait for the most words so far is kept. One at a time.
+/// During its lifetime, keeps the wait with the most words so far. One object at a time.
 class WaitedWords {
  public:
   using Addresses = std::vector<const void *>;
@@ -14,7 +14,7 @@ class WaitedWords {
   WaitedWords();
   ~WaitedWords();
 
-  /// Of that wait; empty before the first.
+  /// The words of that wait; empty before the first.
   Addresses most() const;
 };
 
