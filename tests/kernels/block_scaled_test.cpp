@@ -1,4 +1,5 @@
-/// @file Slots of 8-bit floats: every target against roundings in float64, the promised error, and what is not finite.
+/// @file The slots of 8-bit floats: every target against roundings in float64, the promised error,
+/// and non-finite values.
 #include "kernels/block_scaled.h"
 
 #include "random.h"
@@ -33,8 +34,8 @@ std::vector<float> decoded(const Table &table, test::Stored stored, size_t count
   return values;
 }
 
-/// Magnitudes over many binades, all zero, tiny (the scale at its least), or any bits; where the format has no sign, in half of the cases
-/// nothing is below 0.
+/// Magnitudes over many binades, all zero, tiny (the scale at its minimum), or any bits. For a
+/// format without a sign, half of the cases have no negative values.
 std::vector<float> random_line_values(test::Random &random, int64_t count, DType dtype) {
   const int64_t kind = random.below(6);
   const bool has_negative = dtype == DType::f8e4m3 || random.below(2) == 0;
@@ -149,7 +150,7 @@ TEST(BlockScaled, WhatIsNotFiniteStaysInItsElement) {
 }
 
 TEST(BlockScaled, SecondMomentsAboveZeroNeverBecomeZero) {
-  const std::vector<uint32_t> highest(kLine, ~0U);  // rounds down wherever it can
+  const std::vector<uint32_t> highest(kLine, ~0U);  // rounds down if possible
   std::vector<float> values(kLine, std::numeric_limits<float>::denorm_min());
   values[0] = 1.0F;
   for (const Table *table : supported()) {
@@ -159,8 +160,9 @@ TEST(BlockScaled, SecondMomentsAboveZeroNeverBecomeZero) {
   }
 }
 
-/// One line of equal values but for its largest, so that the scale is known; n = 2^18 roundings each. The mean is off by less than
-/// 6 unit sqrt(p (1 - p) / n) (one failure in 5e8 for a random seed; the seed is fixed) and by 2^-22 |x| for the fp32 arithmetic.
+/// One line of equal values except its largest, so that the scale is known; n = 2^18 roundings
+/// each. The mean is off by less than 6 unit sqrt(p (1 - p) / n), and by 2^-22 |x| for the fp32
+/// arithmetic. A random seed would fail in one of 5e8 runs; the seed is fixed.
 TEST(BlockScaled, StochasticRoundingKeepsTheMean) {
   constexpr int64_t kLines = 1 << 10;
   test::Random random(72);

@@ -1,4 +1,5 @@
-/// @file Windows of pieces: what they say the next one will load. update_test.cpp tests what they load and store.
+/// @file The windows of pieces: the arrays that they report for the next load. update_test.cpp
+/// tests their loads and stores.
 #include "kernels/block.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kCount = 3000;
 
-/// Memory that nothing reads.
+/// Memory that is never read.
 class Memory {
  public:
   Elements of(DType dtype) { return {bytes_[next_++].data(), dtype, scales_.data()}; }
@@ -26,7 +27,7 @@ class Memory {
 
 using Asked = std::vector<std::pair<const void *, int64_t>>;
 
-/// Addresses and element sizes of what is asked for.
+/// Addresses and element sizes of the requested arrays.
 Asked asked(const UpdateSegment &piece, const UpdateScalars &scalars = {}) {
   const Block block(active(), piece, scalars);
   Asked result;

@@ -1,4 +1,5 @@
-/// @file Coded lines: what comes back is within the bound of the code, and what is not finite stays so.
+/// @file Coded lines: what comes back is within the bound of the code, and what is not finite stays
+/// so.
 #include "kernels/coded_lines.h"
 
 #include "core/partition.h"
@@ -35,7 +36,8 @@ std::vector<float> round_trip(const Coder &coder, const std::vector<float> &valu
 
 std::vector<uint8_t> no_full(size_t count) { return std::vector<uint8_t>((count + kLine - 1) / kLine); }
 
-/// In float64: half a quantum of integers; a sixteenth of the value, or half the smallest quantum of E4M3, which is largest / 448 / 512.
+/// In float64: half a quantum of integers; a sixteenth of the value, or half the smallest quantum
+/// of E4M3, which is largest / 448 / 512.
 double bound(const Coder &coder, double value, double largest) {
   if (coder.number == ZERO_CODE_I8) return largest / 127 / 2 * 1.0001;
   if (coder.number == ZERO_CODE_I4) return largest / 7 / 2 * 1.0001;

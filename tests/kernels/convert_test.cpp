@@ -1,4 +1,5 @@
-/// @file Conversions: every target against the reference, the reference against the compiler's half and rounding done in float64.
+/// @file Conversions: every target against the reference, the reference against the compiler's half
+/// and rounding done in float64.
 #include "kernels/convert.h"
 
 #include "random.h"
@@ -99,8 +100,9 @@ TEST(StochasticRounding, EveryTargetHasTheBitsOfItsRuleInFloat64) {
   std::printf("%lld elements compared\n", static_cast<long long>(compared));
 }
 
-/// The mean of n roundings of x is off by less than 6 unit sqrt(p (1 - p) / n), p the chance of the upper neighbour: one failure in 5e8
-/// for a random seed (the seed is fixed), and 2^-24 units more for f16 below its smallest subnormal.
+/// The mean of n roundings of x is off by less than 6 unit sqrt(p (1 - p) / n), where p is the
+/// probability of the upper neighbour. For f16 below its smallest subnormal, 2^-24 units are added.
+/// A random seed would fail in one of 5e8 runs; the seed is fixed.
 TEST(StochasticRounding, KeepsTheMean) {
   constexpr int64_t kCount = 1 << 18;
   test::Random random(32);

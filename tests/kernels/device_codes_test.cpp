@@ -1,4 +1,5 @@
-/// @file 8-bit parameters on a device: codes, scales, values and lines that are made to agree have the bits of the plain host kernels.
+/// @file 8-bit parameters on a device: codes, scales, values and lines that agree() changes have
+/// the bits of the plain host kernels.
 #include "kernels/convert.h"
 #include "kernels/kernels.h"
 #include "tests/kernels/tested_device.h"
@@ -23,7 +24,8 @@ constexpr int64_t kCounts[] = {0, 1, 2, 3, 4, 5, 63, 255, 256, 257, 511, 512, 10
 int64_t random_count(Random &random) { return random.below(2) == 0 ? kCounts[random.below(std::size(kCounts))] : random.below(3000); }
 size_t lines_of(int64_t count) { return static_cast<size_t>((count + kLine - 1) / kLine); }
 
-/// Lines of numbers, of any bits, of numbers with a few odd ones among them, of subnormals, and of zeros.
+/// Lines of numbers, of any bits, of numbers with a few special values, of subnormals, and of
+/// zeros.
 std::vector<float> random_values(Random &random, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
   const auto any_bits = [&random] { return std::bit_cast<float>(static_cast<uint32_t>(random.special_bits(32, 23))); };
@@ -40,14 +42,14 @@ std::vector<float> random_values(Random &random, int64_t count) {
   return values;
 }
 
-/// `count` elements, and one more that must stay as it is where something is written.
+/// `count` elements, and one more behind them that kernels must not change.
 template <class Element>
 std::vector<Element> with_one_more(std::vector<Element> values, Element last) {
   values.push_back(last);
   return values;
 }
 
-/// Codes of a slot with their scales, each with one more behind the last.
+/// Codes of a slot with their scales, each with one extra element at the end.
 struct Coded {
   explicit Coded(int64_t count) : codes(static_cast<size_t>(count) + 1, 0x5a), scales(lines_of(count) + 1, 7.0F) {}
   std::vector<uint8_t> codes;
@@ -139,7 +141,8 @@ TEST_F(DeviceCodes, AreDecodedAsOnTheHost) {
   }
 }
 
-/// Of each line: the masters are encoded as these codes, or are what they stand for, or one code is another, or the scale is.
+/// Each line is one of four cases: the codes are those of the masters, the masters are the values
+/// of the codes, one code differs, or the scale differs.
 TEST_F(DeviceCodes, AgreeWithMastersWhicheverLead) {
   DeviceMemory memory;
   int64_t followed = 0;
@@ -186,7 +189,7 @@ TEST_F(DeviceCodes, AgreeWithMastersWhicheverLead) {
   std::printf("%lld lines followed, %lld stayed\n", static_cast<long long>(followed), static_cast<long long>(kept));
 }
 
-/// Each value is the rounding of its master, or its neighbour, or any bits.
+/// Each value is the rounding of its master, a neighbour of it, or any bits.
 TEST_F(DeviceCodes, ValuesAreFollowedByMastersThatDoNotRoundToThem) {
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(4000); ++i) {

@@ -1,4 +1,5 @@
-/// @file Decisions on a device: the bits of kernels/step_decision.h, and nothing left for the next step.
+/// @file Decisions on a device: the bits of kernels/step_decision.h, and nothing left for the next
+/// step.
 #include "kernels/step_decision.h"
 
 #include "tests/kernels/tested_device.h"
@@ -26,7 +27,7 @@ DecisionRules random_rules(Random &random) {
   return rules;
 }
 
-/// What a few pieces left; `other` is the same on the host.
+/// The squares that a few pieces add up to; `other` gets the same on the host.
 std::vector<int64_t> random_squares(Random &random, ExactSum &other) {
   for (int64_t terms = random.below(20); terms > 0; --terms)
     other.add(std::ldexp(random.value(4) * random.value(4), random.below(200) - 100));
@@ -37,7 +38,7 @@ std::vector<int64_t> random_squares(Random &random, ExactSum &other) {
   return words;
 }
 
-/// What kernels found, on the host and on the device.
+/// The results of kernels, on the host and on the device.
 struct Findings {
   void fill(Random &random, ExactSum &sum) {
     const std::vector<int64_t> words = random_squares(random, sum);
@@ -51,7 +52,7 @@ struct Findings {
   const cuda::Found *there = nullptr;
 };
 
-/// Processors make NaN of other bits: none of them is left in a run.
+/// Processors make NaN with different bits. A run has only one form.
 TEST(StepDecision, NanHasOneForm) {
   DecisionRules rules;
   rules.has_norm = 1;

@@ -1,4 +1,5 @@
-/// @file Hashes on a device: what hash.cu states, computed here another way, wherever bytes lie; and every bit counts.
+/// @file Hashes on a device: the function that hash.cu documents, computed here in another way, for
+/// bytes at any address. Every bit counts.
 #include "tests/kernels/tested_device.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ std::vector<uint8_t> random_bytes(Random &random, int64_t count) {
 
 class DeviceHashes : public test::DeviceKernels {
  protected:
-  /// Of many ranges, each at an address of its own.
+  /// The hashes of many ranges, each at an address of its own.
   std::vector<uint64_t> hashes(std::vector<std::vector<uint8_t>> &ranges) {
     DeviceMemory memory;
     std::vector<Bytes> list;
@@ -81,7 +82,7 @@ TEST_F(DeviceHashes, OfRangesThatDifferInOneBitAllDiffer) {
   }
 }
 
-/// Sums modulo a power of two lose these: the highest bit of two words.
+/// Sums modulo a power of two would not detect these: the highest bit of two words.
 TEST_F(DeviceHashes, OfRangesThatDifferInTwoHighestBitsAllDiffer) {
   std::vector<std::vector<uint8_t>> ranges;
   for (size_t a = 0; a < 60; ++a) {

@@ -1,4 +1,5 @@
-/// @file LAMB on a device: the bits of kernels/lamb.h with the plain table, whatever the storage, the sources, and the cut of a tensor.
+/// @file LAMB on a device: the bits of kernels/lamb.h with the plain table, whatever the storage,
+/// the sources, and the cut of a tensor.
 #include "kernels/lamb.h"
 
 #include "tests/kernels/device_pieces.h"

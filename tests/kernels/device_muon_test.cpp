@@ -1,5 +1,5 @@
-/// @file Products of matrices and Muon on a device: the bits of the plain table and of kernels/muon.h with it, whatever the storage and the
-/// shape.
+/// @file Matrix products and Muon on a device: the bits of the plain table, and of kernels/muon.h
+/// with it, for all storages and shapes.
 #include "kernels/muon.h"
 
 #include "tests/kernels/device_pieces.h"
@@ -45,7 +45,7 @@ void mirror(std::vector<float> &values, int64_t side) {
 
 class DeviceMultiply : public test::DeviceKernels {
  protected:
-  /// One element more than the product has must stay as it is.
+  /// The extra element behind the product must stay unchanged.
   void compare(const Sides &sides, int64_t kind, bool adds, bool symmetric = false) {
     const auto [rows, inner, columns] = sides;
     std::vector<float> a = random_elements(random, rows * inner, kind);

@@ -1,4 +1,4 @@
-/// @file Pieces of updates by chance, in any storage, on the host and on a device, and what both are told.
+/// @file Random pieces of updates, in any storage, on the host and on a device, with their scalars.
 #pragma once
 
 #include "kernels/block_scaled.h"
@@ -17,7 +17,8 @@ namespace zero::kernels::test {
 
 inline const Table &plain() { return *supported().front(); }
 
-/// Elements of a slot on the host, and where they lie on the device. One element more than there are must stay as it is.
+/// Elements of a slot on the host, and their addresses on the device. One extra element must stay
+/// unchanged.
 struct Slot {
   DType dtype = DType::f32;
   std::vector<uint8_t> bytes;
@@ -27,7 +28,7 @@ struct Slot {
 
   Elements on_host() { return is_kept() ? Elements{bytes.data(), dtype, scales.empty() ? nullptr : scales.data()} : Elements{}; }
 
-  /// `shift` elements behind a multiple of 256 bytes.
+  /// Places the elements `shift` elements behind a multiple of 256 bytes.
   cuda::Elements on_device(DeviceMemory &memory, int64_t shift) {
     if (!is_kept()) return {};
     void *data = memory.place(bytes, shift * dtype_nbytes(dtype));
@@ -65,13 +66,13 @@ inline Slot random_slot(Random &random, DType dtype, int64_t count, bool special
   return slot;
 }
 
-/// One piece with all that it needs.
+/// One piece with all its slots.
 struct Slots {
   Slot param, master, grad, state[2], average;
   std::vector<Slot> sources, replicas;
   int64_t count = 0;
   int64_t peers_offset = 0;
-  int64_t shift = 0;  ///< elements by which the slots miss the alignment of whole quads
+  int64_t shift = 0;  ///< offset in elements from the alignment of whole quads
   double divisor = 1;
   uint64_t first = 0;
   int64_t scalars = 0;
@@ -199,7 +200,7 @@ struct HostPiece {
   HostPiece(const HostPiece &) = delete;
 };
 
-/// What the host is told, as a recipe and a run.
+/// The scalars of an update on the host; the device gets them as a recipe and a run.
 struct Told {
   UpdateScalars scalars;
   bool skips = false;

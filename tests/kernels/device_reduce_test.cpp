@@ -22,7 +22,7 @@ using Bytes = std::vector<uint8_t>;
 constexpr int64_t kCounts[] = {0, 1, 2, 3, 4, 5, 7, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2047, 2049, 3000};
 constexpr int64_t kPairs = std::size(kDTypes) * std::size(kOps);
 
-/// One reduction. Its memory has one element more than is reduced, which must stay as it is.
+/// One reduction. Its memory has one extra element that must stay unchanged.
 struct Case {
   DType dtype;
   DType out_dtype;
@@ -121,7 +121,7 @@ class DeviceReduce : public test::DeviceKernels {
     memory.download();
   }
 
-  /// `name` tells cases apart.
+  /// `name` identifies the case in error messages.
   void compare(const Case &given, int64_t name) {
     Case expected = given;
     Case actual = given;

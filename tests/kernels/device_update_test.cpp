@@ -1,4 +1,5 @@
-/// @file Updates on a device: the bits of kernels/update.h with the plain table, whatever the storage, the sources and the cut.
+/// @file Updates on a device: the bits of kernels/update.h with the plain table, for all storages,
+/// sources and cuts.
 #include "kernels/update.h"
 
 #include "tests/algorithms.h"
@@ -57,8 +58,8 @@ TEST_F(DeviceUpdate, EveryAlgorithmAndStorageHasTheBitsOfTheHost) {
   std::printf("%lld pieces compared\n", static_cast<long long>(updates));
 }
 
-/// Each piece takes the number of its own update, but random numbers of the run's step. Of some
-/// only the average moves.
+/// Each piece uses the number of its own update, but random numbers of the run's step. For some
+/// pieces only the average moves.
 TEST_F(DeviceUpdate, PiecesWhoseUpdatesAreCountedApartHaveTheBitsOfTheHost) {
   const zero::test::Names names = zero::test::elementwise_names();
   Random random(73);

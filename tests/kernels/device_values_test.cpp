@@ -1,4 +1,5 @@
-/// @file Checks, copies, sums of two, conversions and norms on a device: the bits of the plain host kernels.
+/// @file Checks, copies, sums of two, conversions and norms on a device: the bits of the plain host
+/// kernels.
 #include "kernels/convert.h"
 #include "kernels/kernels.h"
 #include "tests/kernels/tested_device.h"
@@ -26,7 +27,7 @@ using Bytes = std::vector<uint8_t>;
 int64_t any_count(Random &random) { return random.below(2) == 0 ? kCounts[random.below(std::size(kCounts))] : random.below(3000); }
 DType random_float(Random &random) { return kFloats[random.below(3)]; }
 
-/// One element more than asked for, which must stay as it is where something is written.
+/// Makes one element more than requested. A kernel must not change it in its output.
 Bytes random_values(Random &random, DType dtype, int64_t count, bool special) {
   Bytes bytes(static_cast<size_t>((count + 1) * dtype_nbytes(dtype)));
   std::vector<float> values(static_cast<size_t>(count) + 1);

@@ -1,5 +1,5 @@
-/// @file all_within, copy_within, stream, scale, add, clamp, average and add_squares: every target against the reference, the reference
-/// against float64.
+/// @file all_within, copy_within, stream, scale, add, clamp, average and add_squares: every target
+/// against the reference, the reference against float64.
 #include "kernels/kernels.h"
 #include "kernels/reference/float_bits.h"
 
@@ -37,7 +37,8 @@ std::vector<uint32_t> bits_of(const std::vector<float> &values) {
 
 int64_t length_of_case(test::Random &random, int64_t index) { return test::length_of_case(random, index, 70, 3000); }
 
-/// Elements of f32, f16 or bf16, as bits, from element `skip` on in memory that holds others around them.
+/// Elements of f32, f16 or bf16, as bits, from element `skip` on in memory that holds others around
+/// them.
 struct Elements {
   DType dtype;
   size_t skip;
@@ -51,7 +52,8 @@ struct Elements {
   }
 };
 
-/// Both ways of looking, and both ways of copying, agree; the copies are those of a plain loop, and nothing around them changes.
+/// Both kinds of check and both kinds of copy agree. The copies are those of a plain loop, and
+/// nothing around them changes.
 void expect_within(bool expected, const Elements &elements, float limit) {
   const auto nbytes = static_cast<size_t>(dtype_nbytes(elements.dtype));
   const auto count = static_cast<int64_t>(elements.bits.size());
@@ -74,7 +76,7 @@ void expect_within(bool expected, const Elements &elements, float limit) {
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
-/// Without its sign.
+/// Infinity without a sign.
 uint32_t infinity_of(DType dtype) { return dtype == DType::f32 ? 0x7f800000 : dtype == DType::f16 ? 0x7c00 : 0x7f80; }
 uint32_t sign_of(DType dtype) { return dtype == DType::f32 ? 0x80000000 : 0x8000; }
 
@@ -108,7 +110,7 @@ TEST(AllWithin, AcceptsSubnormalsAndLargest) {
   }
 }
 
-/// The limit may be a value of the dtype, or lie between two of them, or below or above all.
+/// The limit may be a value of the dtype, between two values, or below or above all.
 TEST(AllWithin, KnowsTheNextValueAboveTheLimit) {
   test::Random random(5);
   for (int64_t i = 0; i < test::cases(3000); ++i) {
@@ -232,9 +234,10 @@ TEST(Average, EveryTargetHasTheBitsOfTheReference) {
   }
 }
 
-/// Each step rounds a difference of at most 2 and the result of at most 1, each off by at most 2^-24 of it: an error of at most
-/// (2 * 0.01 + 1) * 2^-24 is added and what was there shrinks by 0.99, so it stays below 102 * 2^-24. The constant 0.01, off by 2^-24 of
-/// itself, adds at most 0.02 * 2^-24 per step, 2 * 2^-24 in all.
+/// Each step rounds a difference of at most 2 and the result of at most 1, each with an error of at
+/// most 2^-24 relative. So it adds an error of at most (2 * 0.01 + 1) * 2^-24, and the earlier
+/// error shrinks by 0.99: the sum stays below 102 * 2^-24. The constant 0.01 is off by 2^-24
+/// relative, which adds at most 0.02 * 2^-24 per step, 2 * 2^-24 in all.
 TEST(Average, StaysCloseToFloat64ForAThousandSteps) {
   test::Random random(13);
   std::vector<float> average = random.values(300, 4);
@@ -283,8 +286,9 @@ TEST(AddSquares, EveryTargetHasTheBitsOfTheReference) {
   }
 }
 
-/// Squares are exact in float64 and each of the 32 + 3 additions of a line is off by at most 2^-53 of the sum, as is the final rounding;
-/// the long double sum below is off by less than 2^-53 for 10,000 terms.
+/// Squares are exact in float64. Each of the 32 + 3 additions of a line, and the final rounding, is
+/// off by at most 2^-53 of the sum. The long double sum below is off by less than 2^-53 for 10,000
+/// terms.
 TEST(AddSquares, AgreesWithLongDouble) {
   test::Random random(6);
   for (const int64_t count : {0, 1, 7, 255, 256, 257, 1000, 10000}) {

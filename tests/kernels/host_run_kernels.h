@@ -3,5 +3,6 @@
 
 #include "kernels/cuda/table.h"
 
-/// Every function works on the calling thread until all is done; device and stream are not looked at. Addresses are those of the host.
+/// Every function works on the calling thread until all is done; device and stream are not looked
+/// at. Addresses are those of the host.
 const zero::kernels::cuda::Table *host_run_kernels();

@@ -1,4 +1,5 @@
-/// @file LAMB: every target and storage against one element at a time, cuts of a tensor, float64 and its authors' formula.
+/// @file LAMB: every target and storage against one element at a time, cuts of a tensor, float64
+/// and its authors' formula.
 #include "kernels/lamb.h"
 
 #include "random.h"
@@ -158,11 +159,13 @@ struct Exact {
   }
 };
 
-/// u = 2^-24, T steps. m's error grows by at most 3 u |g| per step and decays with beta1 <= 0.9: 30 u max |g| in all. With every |g| in
-/// [0.5, 1), sqrt(v) > 0.5, so that r is off by 60 u from m, by 1.5 T u |r| / 2 from v, |r| < 2 (1 + decay): below 60 u + 1.5 T u, and 10 u
-/// more from quotients and constants. The norm of r is off by as much relative to its root mean square, which the test holds above 0.2:
-/// 5 (70 + 1.5 T) u relative. A step thus adds lr ratio (1 + 2 * 5) (70 + 1.5 T) u and, |p| < 2, 4 u for p. What is there grows by less
-/// than lr ratio weight_decay per step: a factor below 2 for lr 0.01, T 100.
+/// u = 2^-24, T steps. The error of m grows by at most 3 u |g| per step and decays with beta1 <=
+/// 0.9: 30 u max |g| in all. With every |g| in [0.5, 1), sqrt(v) > 0.5. So r is off by 60 u from m
+/// and by 1.5 T u |r| / 2 from v, with |r| < 2 (1 + decay): below 60 u + 1.5 T u. Quotients and
+/// constants add 10 u. The norm of r is off by the same amount relative to its root mean square,
+/// which the test holds above 0.2: 5 (70 + 1.5 T) u relative. A step thus adds lr ratio (1 + 2 * 5)
+/// (70 + 1.5 T) u and, |p| < 2, 4 u for p. The earlier error grows by less than lr ratio
+/// weight_decay per step: a factor below 2 for lr 0.01, T 100.
 double drift_bound(const HyperParameters &hyper, double steps, double ratio) {
   return 2 * steps * 0x1p-24 * (hyper.lr * ratio * 11 * (70 + 1.5 * steps) + 4);
 }
@@ -209,7 +212,7 @@ TEST(Lamb, TheRatioIsOneWhenANormIsZero) {
   EXPECT_EQ(lamb_trust_ratio(four, one), 4);
 }
 
-/// As after many steps with gradients of 0 and no decay.
+/// The state after many steps with gradients of 0 and no decay.
 TEST(Lamb, ADirectionThatHasAllButVanishedMovesTheTensorByNoMoreThanItsNorm) {
   for (const Table *table : supported()) {
     Tensor tensor(DType::f32, DType::f32, DType::f32, 300);
@@ -228,10 +231,11 @@ TEST(Lamb, ADirectionThatHasAllButVanishedMovesTheTensorByNoMoreThanItsNorm) {
   }
 }
 
-/// Gradients down to 2^-12 of their largest: over T <= 10 steps m is off by at most 30 u G, G the largest gradient an element has seen, and
-/// v / (1 - beta2^t) >= G^2 beta2^T / T >= G^2 / 30 for beta2 >= 0.9, so that r is off by 165 u + 2 T u |r|, |r| < 6 (1 + decay), and with
-/// bias correction of m in its first steps at most 10 times that: 3000 u covers both. Its norm is above 0.5 per element in these cases, so
-/// lr ratio (3000 + 6 * 6000) u per step, and 2 u |p|.
+/// Gradients down to 2^-12 of their largest, T <= 10 steps. Let G be the largest gradient of an
+/// element. Then m is off by at most 30 u G. v / (1 - beta2^t) >= G^2 beta2^T / T >= G^2 / 30 for
+/// beta2 >= 0.9. So r is off by 165 u + 2 T u |r|, |r| < 6 (1 + decay). With bias correction of m
+/// in its first steps the error is at most 10 times that: 3000 u covers both. The norm of r is
+/// above 0.5 per element in these cases: lr ratio (3000 + 6 * 6000) u per step, and 2 u |p|.
 TEST(Lamb, AgreesWithItsAuthorsFormula) {
   int64_t compared = 0;
   double worst = 0;

@@ -1,5 +1,6 @@
-/// @file That the code of every kernel is brought to a device before any of them runs: all that the objects of the module register with
-/// CUDA's run time are asked for, whether there is a device or not.
+/// @file Checks that the code of every kernel is loaded on a device before any kernel runs. All
+/// kernels that the module registers with CUDA's run time must be queried, with or without a
+/// device.
 #include <gtest/gtest.h>
 
 #include <cuda_runtime_api.h>
@@ -24,7 +25,8 @@ Seen &seen() {
 
 }  // namespace
 
-// The linker takes these for the functions of CUDA's run time, which the first of them still calls.
+// The linker uses these instead of the functions of CUDA's run time, which the first of them still
+// calls.
 extern "C" {
 int32_t zero_cuda_load_kernels();
 void __real___cudaRegisterFunction(void **module, const char *function, char *name, const char *device_name, int threads, void *thread,

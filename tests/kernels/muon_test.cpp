@@ -1,4 +1,5 @@
-/// @file Muon and its matrix kernels: every target against the reference, storages, float64 and PyTorch's code.
+/// @file Muon and its matrix kernels: every target against the reference, storages, float64 and
+/// PyTorch's code.
 #include "kernels/muon.h"
 
 #include "products.h"
@@ -30,7 +31,7 @@ std::vector<uint32_t> bits_of(const std::vector<float> &values) {
   return bits;
 }
 
-/// Rows: more than are packed at once, and not a whole number of tiles.
+/// Number of rows above the size of a packed block, and not a multiple of the tile.
 constexpr int64_t kMoreThanABlock = 401;
 
 TEST(Multiply, EveryTargetHasTheBitsOfTheReference) {
@@ -57,7 +58,7 @@ TEST(Multiply, EveryTargetHasTheBitsOfTheReference) {
   std::printf("%lld products compared\n", static_cast<long long>(products));
 }
 
-/// A product with the transpose, and its square.
+/// A product with the transpose, and the square of that product.
 TEST(MultiplySymmetric, EveryTargetHasTheBitsOfTheWholeProduct) {
   test::Random random(93);
   for (int64_t i = 0; i < test::cases(1000); ++i) {
@@ -169,7 +170,7 @@ struct Matrix {
     return result;
   }
 
-  /// `other`, where there is one, is to become the same.
+  /// `other`, if there is one, must get the same values.
   void step(const Table &table, const UpdateScalars &scalars, Matrix *other = nullptr) {
     std::vector<float> workspace(static_cast<size_t>(muon_workspace(rows, columns)));
     const Replica mine = slots();
@@ -256,7 +257,8 @@ struct Exact {
     return out;
   }
 
-  /// Newton-Schulz on X (X^T X) instead of (X X^T) X, which is the same in exact arithmetic: no transposition of tall matrices.
+  /// Newton-Schulz on X (X^T X) instead of (X X^T) X, which is equal in exact arithmetic and needs
+  /// no transposition of tall matrices.
   std::vector<double> orthogonal(std::vector<double> x, const HyperParameters &hyper) const {
     double squares = 0;
     for (const double value : x) squares += value * value;
@@ -282,13 +284,19 @@ struct Exact {
   }
 };
 
-/// Bound in the Frobenius norm of the error of o; u = 2^-24, s and l the sides, all singular values at most q = 1.21 (the polynomial maps
-/// [0, q] into itself). A product of inner size k is off by k u |A||B|, so
-///   G: e1 = l u s q^2                    G G: e2 = 2 q^2 e1 + s u s q^4         P: e3 = 4.775 e1 + 2.0315 e2 + 2 u sqrt(s) (7.0 + 4.4)
-///   P X: e4 = q e3 + s u (2.81 sqrt(s)) (q sqrt(s))                 X: e5 = e4 + 2 u sqrt(s) (4.2 + 3.4)
-/// with |P| <= 2.81. An error of X in one step is in the next at most the largest slope of the polynomial on [-q, q] times as large, below
-/// 4.25 (its derivative in the space of matrices has divided differences for eigenvalues, all bounded by that slope). The momentum and the
-/// normalisation add 100 u relative before the first step.
+/// Bound in the Frobenius norm of the error of o; u = 2^-24, s and l are the sides. All singular
+/// values are at most q = 1.21 (the polynomial maps [0, q] into itself), and |P| <= 2.81. A product
+/// of inner size k is off by k u |A||B|:
+/// - G: e1 = l u s q^2
+/// - G G: e2 = 2 q^2 e1 + s u s q^4
+/// - P: e3 = 4.775 e1 + 2.0315 e2 + 2 u sqrt(s) (7.0 + 4.4)
+/// - P X: e4 = q e3 + s u (2.81 sqrt(s)) (q sqrt(s))
+/// - X: e5 = e4 + 2 u sqrt(s) (4.2 + 3.4)
+///
+/// From one step to the next, an error of X grows at most by the largest slope of the polynomial on
+/// [-q, q], below 4.25. (Its derivative in the space of matrices has divided differences for
+/// eigenvalues, all bounded by that slope.) The momentum and the normalisation add 100 u relative
+/// before the first step.
 double orthogonal_bound(int64_t rows, int64_t columns, double steps) {
   const double u = 0x1p-24;
   const double q = 1.21;
@@ -310,7 +318,8 @@ double distance(const test::Stored &slot, const std::vector<double> &exact) {
   return std::sqrt(squares);
 }
 
-/// Each of T steps adds the error of o times the rate, and three roundings of parameters below 4 in n elements.
+/// Each of T steps adds the error of o times the rate, and three roundings of parameters below 4 in
+/// n elements.
 TEST(Muon, StaysCloseToFloat64ForAHundredSteps) {
   test::Random random(94);
   for (const auto &[rows, columns] : {std::pair<int64_t, int64_t>{12, 12}, {5, 40}, {40, 5}, {1, 30}}) {

@@ -1,4 +1,5 @@
-/// @file Optimizers: every target against the reference bit for bit, the reference against textbook formulas in float64.
+/// @file Optimizers: every target against the reference bit for bit, the reference against textbook
+/// formulas in float64.
 #include "kernels/kernels.h"
 
 #include "random.h"
@@ -66,7 +67,8 @@ TEST(Optimizers, EveryTargetHasTheBitsOfTheReference) {
     const int64_t count = test::length_of_case(random, i, 70, 1500);
     const HyperParameters hyper = random_hyper(random);
     const auto offset = static_cast<size_t>(random.below(8));
-    const SlotValues before = random_slots(random, count + 16, i % 3 == 0);  // what lies around the elements must stay as it is
+    // Elements around the updated ones must stay unchanged.
+    const SlotValues before = random_slots(random, count + 16, i % 3 == 0);
     for (const Algorithm &algorithm : algorithms()) {
       if (algorithm.matrix) continue;  // muon_test.cpp
       SlotValues expected = before;
@@ -82,7 +84,8 @@ TEST(Optimizers, EveryTargetHasTheBitsOfTheReference) {
   std::printf("%lld updates compared\n", static_cast<long long>(updates));
 }
 
-/// 16-bit gradients, and where the parameter is rounded to, within memory that stays as it is.
+/// 16-bit gradients, and the rounded parameters, in memory whose other elements must stay
+/// unchanged.
 struct Halves {
   std::vector<uint16_t> grad;
   std::vector<uint16_t> rounded;
@@ -104,15 +107,15 @@ Halves random_halves(test::Random &random, int64_t count) {
   return halves;
 }
 
-/// A kernel that takes gradients of 16 bits.
+/// A kernel that reads 16-bit gradients.
 struct Kernel {
   const char *name;
   UpdateKernel Table::*run;
   Constants constants;
-  bool rounds;  ///< parameters
+  bool rounds;  ///< rounds parameters
 };
 
-/// The only pass of each algorithm, and of lamb the one that reads gradients.
+/// The only pass of each algorithm. For lamb, the pass that reads gradients.
 std::vector<Kernel> kernels_of_gradients(const HyperParameters &hyper) {
   std::vector<Kernel> kernels = {{"lamb_moments", &Table::lamb_moments, find_algorithm("adamw")->constants(hyper), false}};
   for (const Algorithm &algorithm : algorithms()) {
@@ -122,7 +125,8 @@ std::vector<Kernel> kernels_of_gradients(const HyperParameters &hyper) {
   return kernels;
 }
 
-/// In steps of their own, by the plain kernels: the gradient in fp32, times the factor; the update; the parameter rounded.
+/// Runs separate steps with the plain kernels: gradient in fp32, times the factor; the update; the
+/// rounding of parameters.
 void run_in_steps(const Kernel &kernel, SlotValues &values, Halves &halves, int64_t count) {
   const Table &table = *supported().front();
   std::vector<float> grad(static_cast<size_t>(count));
@@ -172,7 +176,8 @@ struct Exact {
   double param;
   double first = 0;
   double second = 0;
-  double undecided = 0;  ///< lion: how far signs that fp32 may see otherwise can have moved the parameter
+  /// Lion: how far signs that fp32 may see otherwise can have moved the parameter.
+  double undecided = 0;
 
   void sgd(double gradient, const HyperParameters &hyper) {
     gradient += hyper.weight_decay * param;
@@ -241,16 +246,22 @@ Drift drift_from_float64(const Algorithm &algorithm, HyperParameters hyper, int6
   return drift;
 }
 
-/// Bound of the drift after T = 100 steps, u = 2^-24, gradients in [0.5, 1) plus a decay term below 0.2 (so G < 1.2, sqrt(v) > 0.3).
-/// Adam: a step adds at most 3 u G to the error of m, which decays with beta1 <= 0.9: bias-corrected at most 36 u, over sqrt(v) 120 u. v is
-/// a sum of positive terms and gets at most 3 u per step relative, 300 u in all, 150 u in sqrt(v), times |m| / sqrt(v) < 4: 600 u. With
-/// 10 u for constants and the quotient this stays below 800 u, times lr. SGD: |b| < 12, its error below 3 u * 12 / (1 - 0.9) = 360 u, with
-/// Nesterov 684 u: also below 800 u, times lr. The parameter itself is rounded at most three times per step: 3 u |p|. L2 decay feeds the
-/// error back by less than lr * weight_decay * 14 per step (0.05 * 0.01 * 14 here): a factor below 2 after 100 steps.
-/// Adagrad: s is a sum of positive terms and gets at most 3 u per step relative, 150 u in sqrt(s), and |g| / sqrt(s) <= 1: below 160 u
-/// times lr. Lion: m's error grows by at most 3 u G per step, 360 u in all, so that a direction of 400 u or more has the sign it has in
-/// float64; below that it may not, and the parameter may be 2 lr away for each such step; otherwise only the parameter's roundings are
-/// left.
+/// Bound of the drift after T = 100 steps. u = 2^-24, gradients are in [0.5, 1) plus a decay term
+/// below 0.2 (so G < 1.2, sqrt(v) > 0.3).
+/// - Adam: a step adds at most 3 u G to the error of m, which decays with beta1 <= 0.9. That is at
+///   most 36 u bias-corrected, over sqrt(v) 120 u. v is a sum of positive terms and gets at most 3
+///   u per step relative: 300 u in all, 150 u in sqrt(v), times |m| / sqrt(v) < 4: 600 u. With 10 u
+///   for constants and the quotient this stays below 800 u, times lr.
+/// - SGD: |b| < 12, its error below 3 u * 12 / (1 - 0.9) = 360 u, with Nesterov 684 u: also below
+///   800 u, times lr.
+/// - Adagrad: s is a sum of positive terms and gets at most 3 u per step relative, 150 u in
+///   sqrt(s), and |g| / sqrt(s) <= 1: below 160 u times lr.
+/// - Lion: the error of m grows by at most 3 u G per step, 360 u in all. A direction of 400 u or
+///   more has the sign that it has in float64. Below that the sign may differ, and the parameter
+///   may be 2 lr away for each such step. Otherwise only the parameter's roundings remain.
+/// The parameter itself is rounded at most three times per step: 3 u |p|. L2 decay feeds the error
+/// back by less than lr * weight_decay * 14 per step (0.05 * 0.01 * 14 here): a factor below 2
+/// after 100 steps.
 double drift_bound(const HyperParameters &hyper, double largest) { return 2 * 100 * 0x1p-24 * (800 * hyper.lr + 3 * largest); }
 
 TEST(Optimizers, StayCloseToFloat64ForAHundredSteps) {

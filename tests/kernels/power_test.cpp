@@ -1,4 +1,4 @@
-/// @file Powers with whole exponents against the C library's in a wider format.
+/// @file Powers with integer exponents against the C library in a wider format.
 #include "kernels/reference/power-inl.h"
 
 #include "tests/kernels/random.h"
@@ -11,8 +11,8 @@
 namespace zero::kernels::power_test {
 namespace {
 
-/// powl errs by less than a unit of its 64 bits, so its rounding to a double is that of the power unless the power is close to the middle
-/// between two doubles: then either neighbour may come out.
+/// powl is off by less than a unit of its 64 bits. Its rounding to a double is that of the power,
+/// unless the power is close to the middle of two doubles. Then either neighbour is accepted.
 TEST(Power, RoundedToNearest) {
   if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double has no more bits than double on this machine";
   test::Random random(7);

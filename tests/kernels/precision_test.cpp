@@ -1,5 +1,5 @@
-/// @file Every optimizer in every storage over a hundred steps: each stored value lies in the interval that float64 and the promised
-/// roundings allow.
+/// @file Every optimizer in every storage over a hundred steps: each stored value is in the
+/// interval that float64 and the promised roundings allow.
 #include "kernels/lamb.h"
 #include "kernels/update.h"
 
@@ -23,7 +23,8 @@ namespace {
 using test::Model;
 using test::Storage;
 
-/// Numbers from lo to hi. Bounds are float64: their own roundings, 2^-29 of those of fp32, are inside the fp32 terms below.
+/// Numbers from lo to hi. Bounds are float64: their own roundings, 2^-29 of those of fp32, are
+/// inside the fp32 terms below.
 struct Interval {
   double lo = 0;
   double hi = 0;
@@ -47,8 +48,8 @@ Interval widened(Interval a, double error) { return {a.lo - error, a.hi + error}
 
 constexpr double kUnit = 0x1p-24;  ///< relative error of one fp32 rounding
 
-/// One element. Every line of a formula that fp32 computes is widened by one kUnit per rounding and per rounded constant in it, of the sum
-/// of the magnitudes that meet there: never more than 8.
+/// One element. Every line of a formula that fp32 computes is widened by one kUnit per rounding and
+/// per rounded constant in it, of the sum of the magnitudes that meet there: never more than 8.
 struct Element {
   Interval param, first, second, average;
   Interval new_first, new_second;  ///< before they are stored
@@ -111,8 +112,8 @@ struct Element {
   }
 };
 
-/// What storing does: rounding keeps order, so each end moves by at most half the distance of its neighbours, with stochastic rounding by
-/// all of it.
+/// The interval after storing. Rounding keeps order, so each end moves by at most half the distance
+/// of its neighbours. With stochastic rounding it moves by at most the whole distance.
 Interval stored(Interval value, const test::Stored &slot, int64_t i, bool stochastic) {
   if (slot.dtype() == DType::f32) return value;
   const double scale = slot.scale(i / kLine);
@@ -163,7 +164,8 @@ class Training {
     for (int64_t i = 0; i < kCount; ++i) advance(i);
   }
 
-  /// The largest distance from the middle of an interval, of half its width; and the mean width of a parameter's.
+  /// The largest distance from the middle of an interval, of half its width; and the mean width of
+  /// a parameter's.
   double worst() const { return worst_; }
   double width() const {
     double sum = 0;

@@ -1,4 +1,4 @@
-/// @file What tests of products of matrices need: transposes, and the memory that products work in.
+/// @file Helpers for tests of matrix products: transposes, and the workspace of products.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -8,7 +8,7 @@
 
 namespace zero::kernels::test {
 
-/// Row-major, as `values` is.
+/// Transposes a row-major matrix; the result is row-major.
 inline std::vector<float> transposed(const std::vector<float> &values, int64_t rows, int64_t columns) {
   std::vector<float> out(values.size());
   for (int64_t i = 0; i < rows; ++i) {
@@ -17,7 +17,7 @@ inline std::vector<float> transposed(const std::vector<float> &values, int64_t r
   return out;
 }
 
-/// Of the calling thread.
+/// The workspace of the calling thread.
 inline float *product_workspace() {
   thread_local std::vector<float> workspace(kProductWorkspace);
   return workspace.data();

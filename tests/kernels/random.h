@@ -1,4 +1,5 @@
-/// @file Random inputs of the kernel tests: a generator with a fixed algorithm, so that vectors made elsewhere can be repeated.
+/// @file Random inputs of the kernel tests: a generator with a fixed algorithm, so that vectors
+/// made elsewhere can be repeated.
 #pragma once
 
 #include "tests/sizes.h"
@@ -67,14 +68,15 @@ class Random {
   uint64_t state_;
 };
 
-/// A number of random cases: all of them only in a full run, few where every access is watched.
+/// The number of random cases: all only in a full run, and few if every access is checked.
 inline int64_t cases(int64_t full) {
   if (zero::test::full_tests()) return full;
   return std::max<int64_t>(1, full / (zero::test::few_tests() ? 200 : 10));
 }
 
-/// The elements of case `index`: every number up to `every`, then random ones below `most`. Where cases are few, numbers around those at
-/// which loops go from vectors to lines, to the rest, and to what they do some lines behind.
+/// The number of elements of case `index`: every number up to `every`, then random ones below
+/// `most`. In runs with few cases, numbers at which loops change between vectors, lines and the
+/// rest.
 inline int64_t length_of_case(Random &random, int64_t index, int64_t every, int64_t most) {
   constexpr int64_t kSeams[] = {145, 33, 257, 17, 0, 129, 15, 1, 513, 65};
   if (zero::test::few_tests()) return kSeams[static_cast<size_t>(index) % std::size(kSeams)];

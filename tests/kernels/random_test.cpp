@@ -1,4 +1,5 @@
-/// @file Random numbers by place: the library's published vectors, every target against Random123, and initialisers.
+/// @file Random numbers by place: the library's published vectors, every target against Random123,
+/// and initialisers.
 #include "kernels/initialise.h"
 #include "kernels/kernels.h"
 #include "kernels/philox.h"
@@ -18,7 +19,7 @@
 namespace zero::kernels::random_test {
 namespace {
 
-/// Known answers that come with Random123.
+/// Known answers from Random123.
 TEST(Philox, HasThePublishedOutputs) {
   const reference::Words zero = reference::philox({}, 0, 0);
   EXPECT_EQ(std::vector<uint32_t>(zero.word, zero.word + 4), (std::vector<uint32_t>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -31,7 +32,7 @@ TEST(Philox, HasThePublishedOutputs) {
   EXPECT_EQ(wide[3], 0x7e68b68aec7ba23bU);
 }
 
-/// The number of one element, as random.h places it in counter and key.
+/// The random number of one element, by the counter and key that random.h documents.
 uint32_t random_word(const RandomKey &key, uint64_t index) {
   const uint64_t group = index / 4;
   const r123::Philox4x32::ctr_type counter = {{static_cast<uint32_t>(group), static_cast<uint32_t>(group >> 32),
@@ -105,8 +106,9 @@ Moments moments(const std::vector<float> &values) {
   return result;
 }
 
-/// Bounds are 6 standard errors (one failure in 5e8 for a random seed; the seed is fixed): of a mean sigma / sqrt(n), of a variance
-/// sigma^2 sqrt((k - 1) / n) with kurtosis k (uniform 1.8, normal 3), of the normal's fourth moment sqrt(96 / n).
+/// Bounds are 6 standard errors. A random seed would fail in one of 5e8 runs; the seed is fixed.
+/// The standard error of a mean is sigma / sqrt(n), of a variance sigma^2 sqrt((k - 1) / n) with
+/// kurtosis k (uniform 1.8, normal 3), and of the normal's fourth moment sqrt(96 / n).
 TEST(Initialise, MomentsAreThoseOfTheDistribution) {
   constexpr int64_t kCount = 1000000;
   const double error = 6 / std::sqrt(kCount);
@@ -124,15 +126,17 @@ TEST(Initialise, MomentsAreThoseOfTheDistribution) {
   EXPECT_EQ(initialised(Initialiser::constant, 0.1, 9, 1, 1, 5), std::vector<float>(5, 0.1F));
 }
 
-/// With fp32 steps as coarse as the range, values that round up to the upper end must be brought back below it.
+/// If fp32 steps are as coarse as the range, values that round up to the upper end must be moved
+/// below it.
 TEST(Initialise, UniformNeverReachesItsUpperEnd) {
   const float above = std::nextafter(1.0F, 2.0F);
   for (const float value : initialised(Initialiser::uniform, 1.0, above, 9, 9, 10000)) ASSERT_EQ(value, 1.0F);
   for (const float value : initialised(Initialiser::uniform, -1.0, 0.0, 9, 9, 100000)) ASSERT_TRUE(value >= -1 && value < 0);
 }
 
-/// Box and Muller from the words of Random123, in long double: fp64 arithmetic is off by a few 2^-53 of at most 9, far below half of an
-/// fp32 step but for a value in about 2^26 that lies that close to a tie; those may differ by a step.
+/// Box and Muller from the words of Random123, in long double. The fp64 arithmetic is off by a few
+/// 2^-53 of at most 9, far below half of an fp32 step. About one value in 2^26 is so close to a tie
+/// that it may differ by a step.
 TEST(Initialise, NormalsAreThoseOfBoxAndMuller) {
   const std::vector<float> values = initialised(Initialiser::normal, 0, 1, 31, 32, 4000);
   int64_t different = 0;

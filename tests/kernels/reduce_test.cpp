@@ -1,5 +1,5 @@
-/// @file Reductions: every target against the reference bit for bit, the reference against an independently written tree, float64 and
-/// 64-bit integers.
+/// @file Reductions: every target against the reference bit for bit, the reference against an
+/// independently written tree, float64 and 64-bit integers.
 #include "kernels/kernels.h"
 #include "kernels/reference/float_bits.h"
 
@@ -27,7 +27,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 bool reference_reduce(const Reduction &reduction) { return supported().front()->reduce(reduction); }
 
-/// Sources of one case, as bytes, with elements around them that must stay as they are.
+/// Sources of one case, as bytes. Elements around them must stay unchanged.
 struct Case {
   DType dtype;
   ReduceOp op;
@@ -35,12 +35,13 @@ struct Case {
   size_t offset;  ///< elements before the first
   double divisor;
   int64_t total_nbytes;
-  std::vector<std::vector<uint64_t>> sources;  ///< storage in 64-bit words, so that every element type is aligned
+  /// Storage in 64-bit words, so that every element type is aligned.
+  std::vector<std::vector<uint64_t>> sources;
 
   size_t nbytes() const { return sources[0].size() * 8; }
 };
 
-/// Of a whole whose results stay in the caches, or go past them.
+/// The size of the whole: its results stay in the caches, or bypass them.
 int64_t any_total(test::Random &random) { return random.below(2) == 0 ? 0 : kStreamedNbytes + 1; }
 
 Case random_case(test::Random &random, int64_t index) {
@@ -113,7 +114,7 @@ TEST(Reduce, EveryTargetHasTheBitsOfTheReference) {
   std::printf("%lld reductions compared\n", static_cast<long long>(compared));
 }
 
-/// Elements of a 16-bit float as fp32, NaN in its one form.
+/// Elements of a 16-bit float as fp32. NaN has one form.
 std::vector<float> as_f32(const std::vector<uint16_t> &elements, DType dtype) {
   std::vector<float> values;
   for (const uint16_t bits : elements) {
@@ -122,11 +123,11 @@ std::vector<float> as_f32(const std::vector<uint16_t> &elements, DType dtype) {
   return values;
 }
 
-/// What decides a reduction in which 16-bit floats and fp32 meet.
+/// The parameters of a reduction with 16-bit floats and fp32.
 struct Shape {
   int64_t count;
   int64_t source_count;
-  DType dtype;  ///< the 16-bit one
+  DType dtype;  ///< the 16-bit dtype
   ReduceOp op;
   bool tame;
   size_t skip;  ///< elements before the first result
@@ -159,7 +160,8 @@ TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
       narrow_addresses.push_back(source.data());
     }
     for (const auto &source : wide) wide_addresses.push_back(source.data());
-    const auto elements = skip + static_cast<size_t>(count) + 1;  // those around the results must stay as they are
+    // Elements around the results must stay unchanged.
+    const auto elements = skip + static_cast<size_t>(count) + 1;
     std::vector<uint32_t> expected(elements, 7);
     const bool finite = reference_reduce({expected.data() + skip, wide_addresses.data(), source_count, count, DType::f32, op, 3.0});
     for (const Table *table : supported()) {
@@ -171,7 +173,7 @@ TEST(Reduce, SumsOfHalvesStoredAsF32AreThoseOfTheSameValuesInF32) {
   }
 }
 
-/// Of counts and of loss scales, by powers of ten.
+/// Weights as from counts and loss scales, multiplied by powers of ten.
 std::vector<float> random_weights(test::Random &random, int64_t count) {
   std::vector<float> weights;
   for (int64_t i = 0; i < count; ++i) {
@@ -197,7 +199,8 @@ TEST(Reduce, WeightedSumsOfHalvesAreThoseOfTheProductsInF32) {
       addresses.push_back(source.data());
     }
     for (const auto &source : products) product_addresses.push_back(source.data());
-    const auto elements = skip + static_cast<size_t>(count) + 1;  // those around the results must stay as they are
+    // Elements around the results must stay unchanged.
+    const auto elements = skip + static_cast<size_t>(count) + 1;
     std::vector<uint32_t> wide(elements, 7);
     std::vector<uint16_t> narrow(elements, 7);
     const bool wide_finite =
@@ -235,7 +238,8 @@ TEST(Reduce, SumsOfF32StoredAsHalvesAreRoundedOnce) {
     for (const float sum : sums) halves.push_back(dtype == DType::f16 ? reference::to_f16(sum) : reference::to_bf16(sum));
     const std::vector<float> rounded = as_f32(halves, dtype);
     const bool finite = std::all_of(rounded.begin(), rounded.end(), [](float value) { return std::isfinite(value); });
-    std::vector<uint16_t> expected(skip + halves.size() + 1, 7);  // those around the results must stay as they are
+    // Elements around the results must stay unchanged.
+    std::vector<uint16_t> expected(skip + halves.size() + 1, 7);
     std::copy(halves.begin(), halves.end(), expected.begin() + static_cast<std::ptrdiff_t>(skip));
     for (const Table *table : supported()) {
       std::vector<uint16_t> out(expected.size(), 7);
@@ -256,7 +260,8 @@ TEST(Reduce, OutputMayBeAnySource) {
   }
 }
 
-/// The tree as a binary counter: complete subtrees of equal size merge as leaves arrive, what is left merges from the right.
+/// The tree as a binary counter: complete subtrees of equal size merge as leaves arrive, and the
+/// rest merges from the right.
 float counter_tree(const std::vector<float> &leaves) {
   struct Subtree {
     float sum;

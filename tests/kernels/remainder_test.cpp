@@ -38,7 +38,8 @@ TEST(Remainder, EveryFp32PatternComesBack) {
   const bool full = zero::test::full_tests();
   const int64_t blocks = full ? 0x10000 : 200;
   for (int64_t i = 0; i < blocks; ++i) {
-    // By default zeros, subnormals, the ends of both signs and NaNs, then random upper halves; each with all lower halves, ties included.
+    // By default zeros, subnormals, the ends of both signs and NaNs, then random upper halves; each
+    // with all lower halves, ties included.
     const uint32_t ends[] = {0, 0x8000, 0x7f7f, 0x7f80, 0x7fc0, 0xff7f, 0xff80, 0xffff, 0x007f, 0x0080, 0x3f80};
     const uint32_t upper = full ? static_cast<uint32_t>(i) : i < 11 ? ends[i] : static_cast<uint32_t>(random.below(0x10000));
     for (const Table *table : supported()) {

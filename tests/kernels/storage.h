@@ -1,5 +1,5 @@
-/// @file Elements of any slot dtype as the kernel tests keep them, with roundings written from the formats' definitions in float64: nothing
-/// here is shared with the kernels.
+/// @file Storage: elements of any slot dtype in the kernel tests. Roundings follow the definitions
+/// of the formats in float64 and share no code with the kernels.
 #pragma once
 
 #include "core/dtype.h"
@@ -24,7 +24,7 @@ inline float half_value(DType dtype, uint16_t bits) {
 /// A binary format without its sign.
 struct Format {
   int fraction_nbits;
-  int least_exponent;  ///< of normal values
+  int least_exponent;  ///< least exponent of normal values
   double largest;
 };
 
@@ -43,7 +43,7 @@ inline Format format_of(DType dtype) {
   }
 }
 
-/// The distance of neighbours around a finite value.
+/// The distance of neighbours at a finite value.
 inline double quantum(double value, const Format &format) {
   int exponent = 0;
   std::frexp(value, &exponent);
@@ -59,7 +59,7 @@ inline double round_nearest(double value, const Format &format) {
   return std::fabs(rounded) > format.largest ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
 }
 
-/// The rule of kernels/random.h in float64, for a value that fp32 has.
+/// The rule of kernels/random.h in float64, for an fp32 value.
 inline double round_stochastic(double value, DType dtype, uint32_t random) {
   const Format format = format_of(dtype);
   if (!std::isfinite(value)) return value;
@@ -97,7 +97,7 @@ inline double f8_value(DType dtype, uint8_t code) {
   return code != magnitude ? -value : value;
 }
 
-/// The code of a value that the format has: found by looking at all.
+/// The code of a value of the format, found by a search over all codes.
 inline uint8_t f8_code(DType dtype, double value) {
   for (int code = 0; code < 256; ++code) {
     const double candidate = f8_value(dtype, static_cast<uint8_t>(code));
@@ -107,7 +107,7 @@ inline uint8_t f8_code(DType dtype, double value) {
   return 0;
 }
 
-/// Half the distance of neighbours around a finite value; 8-bit formats: kernels/block_scaled.h.
+/// Half the distance of neighbours at a finite value; for 8-bit formats see kernels/block_scaled.h.
 inline double half_quantum(double value, DType dtype, double scale) {
   if (!is_f8(dtype)) return quantum(value, format_of(dtype)) / 2;
   const bool is_second = dtype == DType::f8ue5m3;
@@ -115,7 +115,7 @@ inline double half_quantum(double value, DType dtype, double scale) {
   return std::max(std::fabs(value) / 16, least * scale) * (1 + 0x1p-20);
 }
 
-/// Elements of one slot, with one more behind the last that must stay as it is.
+/// Elements of one slot, with one extra element at the end that must stay unchanged.
 class Stored {
  public:
   Stored(DType dtype, int64_t count)
@@ -128,7 +128,7 @@ class Stored {
   float *scales() { return scales_.data(); }
   float scale(int64_t line) const { return scales_.empty() ? 0 : scales_[static_cast<size_t>(line)]; }
 
-  /// NaN in its one form.
+  /// Returns NaN in one form.
   float get(int64_t index) const {
     float value = 0;
     if (dtype_ == DType::f32) {
@@ -141,7 +141,7 @@ class Stored {
     return std::isnan(value) ? std::bit_cast<float>(0x7fc00000U) : value;
   }
 
-  /// A value that the dtype has.
+  /// Stores a value of the dtype.
   void set(int64_t index, double value) {
     const auto single = std::isnan(value) ? std::bit_cast<float>(0x7fc00000U) : static_cast<float>(value);
     if (dtype_ == DType::f32) {
@@ -154,7 +154,7 @@ class Stored {
   }
   void set_nearest(int64_t index, double value) { set(index, round_nearest(value, format_of(dtype_))); }
 
-  /// All elements as the update rounds them; `random` nullptr or one number per element.
+  /// Rounds all elements as the update does; `random` nullptr or one number per element.
   void assign(const std::vector<float> &values, const uint32_t *random) {
     const auto count = static_cast<int64_t>(values.size());
     for (int64_t begin = 0; is_f8(dtype_) && begin < count; begin += kLine)
@@ -163,7 +163,7 @@ class Stored {
       set_rounded(i, values[static_cast<size_t>(i)], random != nullptr ? random + i : nullptr);
   }
 
-  /// As the update rounds: nearest without a random number.
+  /// Rounds as the update does: to nearest without a random number.
   void set_rounded(int64_t index, double value, const uint32_t *random) {
     if (random == nullptr || dtype_ == DType::f32) return set_nearest(index, value);
     set(index, round_stochastic(value, dtype_, *random));
@@ -176,7 +176,8 @@ class Stored {
   }
   void set_bits(int64_t index, uint16_t bits) { put(index, bits); }
 
-  /// The bytes of another's `count` elements, from element `index` on, which is on a line where there are scales.
+  /// Copies `count` elements of another slot to element `index` on. With scales, `index` is on a
+  /// line.
   void put_at(int64_t index, const Stored &other, int64_t count) {
     std::memcpy(bytes_.data() + index * dtype_nbytes(dtype_), other.at(0), static_cast<size_t>(count * dtype_nbytes(dtype_)));
     for (int64_t line = 0; is_f8(dtype_) && line < (count + kLine - 1) / kLine; ++line) {

@@ -1,5 +1,6 @@
-/// @file The device whose kernels are tested: two sets of functions, one for the first CUDA device, one for the host that runs the same
-/// sources. Both programs have the functions of caller_device.h for its memory too.
+/// @file The device whose kernels are tested: two sets of functions, one for the first CUDA device,
+/// one for the host that runs the same sources. Both programs have the functions of caller_device.h
+/// for its memory too.
 #pragma once
 
 #include "core/dtype.h"
@@ -21,7 +22,8 @@ const cuda::Table *tested_kernels();
 /// Bytes of elements that miss the alignment of whole quads, sometimes.
 inline int64_t random_offset(Random &random, DType dtype) { return (random.below(3) == 0 ? 1 + random.below(3) : 0) * dtype_nbytes(dtype); }
 
-/// Bytes of the host and what stands for them on the device. Each has an allocation of its own, whose bounds sanitizers watch.
+/// Bytes of the host and what stands for them on the device. Each has an allocation of its own,
+/// whose bounds sanitizers watch.
 class DeviceMemory {
  public:
   DeviceMemory() : stream_(caller_stream_create(0)) {}
@@ -33,7 +35,8 @@ class DeviceMemory {
 
   void *stream() const { return stream_; }
 
-  /// A place on the device for bytes of the host, which must stay where they are; `offset` bytes behind a multiple of 256.
+  /// A place on the device for bytes of the host, which must stay where they are; `offset` bytes
+  /// behind a multiple of 256.
   void *place(void *host, int64_t nbytes, int64_t offset = 0) {
     if (nbytes == 0) return nullptr;
     auto *base = static_cast<std::byte *>(caller_alloc(0, offset + nbytes));

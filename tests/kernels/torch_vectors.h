@@ -1,8 +1,7 @@
-/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors' formula in PyTorch.
-/// torch 2.15.0+cu132, CPU capability AVX512, with MKL's correctly rounded square root
-/// (MKL_CBWR=AVX2 on an Intel processor). Other builds agree where theirs is correctly rounded:
-/// torch_vectors.py says which.
-/// Hyper-parameters in the order of HyperParameters.
+/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors'
+/// formula in PyTorch. torch 2.15.0+cu132, CPU capability AVX512, with MKL's correctly rounded
+/// square root (MKL_CBWR=AVX2 on an Intel processor). Other builds agree where theirs is correctly
+/// rounded: torch_vectors.py says which. Hyper-parameters in the order of HyperParameters.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -19,8 +18,9 @@ struct Vector {
   const char *algorithm;
   HyperParameters hyper;
   uint64_t seed;
-  uint64_t hash[3][3];      ///< FNV-1a of the bytes, by kSteps and by slot (parameter, states); 0 where there is no slot
-  uint32_t param[kShown];   ///< bits of the first parameters after the last step
+  /// FNV-1a of the bytes, by kSteps and by slot (parameter, states); 0 where there is no slot.
+  uint64_t hash[3][3];
+  uint32_t param[kShown];  ///< bits of the first parameters after the last step
 };
 
 inline constexpr Vector kVectors[] = {
@@ -212,7 +212,8 @@ inline constexpr Vector kVectors[] = {
      {0xbca5a9d0, 0x3eb6e0a1, 0x3f168ec5, 0x3f202b1a, 0xbd5741f9, 0xbe87e64f, 0x3dc1c2ed, 0x3cef83ec}},
 };
 
-/// Algorithms on whole tensors, in float64: LAMB by its authors' formula, Muon by torch.optim.Muon's code.
+/// Algorithms on whole tensors, in float64: LAMB by its authors' formula, Muon by
+/// torch.optim.Muon's code.
 struct Float64Vector {
   const char *algorithm;
   HyperParameters hyper;

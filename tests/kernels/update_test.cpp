@@ -1,4 +1,5 @@
-/// @file Updates of slots in every storage: against widening, updating in fp32 and rounding element by element, and against float64.
+/// @file Updates slots in every storage, and compares them with an update in fp32 and roundings
+/// element by element, and with float64.
 #include "kernels/update.h"
 
 #include "model.h"
@@ -39,7 +40,7 @@ uint32_t random_word(const UpdateScalars &scalars, uint32_t slot, uint64_t place
   return r123::Philox4x32()(counter, {{static_cast<uint32_t>(scalars.seed), static_cast<uint32_t>(scalars.seed >> 32)}})[place % 4];
 }
 
-/// That of an element, in the upper bits.
+/// The random number of an element, in the upper bits.
 uint32_t random_number(const UpdateScalars &scalars, uint32_t slot, DType dtype, int64_t element) {
   const uint64_t place = kFirst + static_cast<uint64_t>(element);
   if (dtype != DType::bf16) return random_word(scalars, slot, place);
@@ -47,7 +48,8 @@ uint32_t random_number(const UpdateScalars &scalars, uint32_t slot, DType dtype,
   return place % 2 == 0 ? both << 16 : both & 0xffff0000;
 }
 
-/// What update() promises, element by element: fp32 values of the slots, the plain fp32 kernel, then each rounding.
+/// The result that update() promises, element by element: fp32 values of the slots, the plain fp32
+/// kernel, then each rounding.
 void update_by_element(const Algorithm &algorithm, Model &model, const UpdateScalars &scalars) {
   const Table &table = *supported().front();
   std::vector<float> firsts;
@@ -68,7 +70,7 @@ void update_by_element(const Algorithm &algorithm, Model &model, const UpdateSca
     const float after = std::fma(static_cast<float>(1 - scalars.average_decay), model.kept(i) - before, before);
     if (model.storage.averages) model.average.set(i, after);
   }
-  if (algorithm.layerwise) return;  // its last pass leaves the states alone
+  if (algorithm.layerwise) return;  // its last pass does not change the states
   model.first.assign(firsts, scalars.stochastic ? words[1].data() : nullptr);
   if (algorithm.state_count > 1) model.second.assign(seconds, scalars.stochastic ? words[2].data() : nullptr);
 }
@@ -117,7 +119,7 @@ TEST(Update, EveryTargetAndStorageHasTheBitsOfOneElementAtATime) {
   std::printf("%lld updates compared over %zu storages\n", static_cast<long long>(updates), storages.size());
 }
 
-/// What another rank keeps of a piece that lies `offset` elements behind the beginning of its memory.
+/// Another rank's copy of a piece, `offset` elements behind the beginning of its memory.
 struct Copies {
   Stored param, master, first, second, average;
 
@@ -128,7 +130,7 @@ struct Copies {
         second(storage.second, reach),
         average(DType::f32, reach) {}
 
-  /// Puts the slots of a model where they belong: its parameter, and what there is of the others if `states`.
+  /// Copies the slots of a model to their places: the parameter, and the other slots if `states`.
   void take(const Model &model, int64_t offset, bool states) {
     param.put_at(offset, model.param, model.count);
     if (!states) return;
@@ -151,15 +153,15 @@ struct Copies {
   friend bool operator==(const Copies &, const Copies &) = default;
 };
 
-/// Contributions to a gradient, and replicas, as other ranks keep them.
+/// Contributions to a gradient, and replicas, in the memory of other ranks.
 struct Peers {
   std::vector<Stored> sources;
   std::vector<Copies> copies;
-  bool take_states = false;  ///< copies
+  bool take_states = false;  ///< copies include states
   std::vector<const void *> source_data;
   std::vector<Replica> replicas;
   double divisor = 1;
-  int64_t offset = 0;  ///< of the piece in them
+  int64_t offset = 0;  ///< offset of the piece in the copies
 
   void lend(UpdateSegment &piece, const Storage &storage) {
     for (Stored &source : sources) source_data.push_back(source.data());
@@ -235,7 +237,7 @@ TEST(Update, SumsOfRanksAndReplicasAreThoseOfAReductionAndCopies) {
   }
 }
 
-/// And replicas that take it have it too. Nothing else changes.
+/// Replicas that take averages have the moved average, too. Nothing else changes.
 TEST(Update, AveragesMoveWhereNothingIsUpdated) {
   test::Random random(46);
   const std::vector<Storage> storages = all_storages();
@@ -266,7 +268,7 @@ TEST(Update, AveragesMoveWhereNothingIsUpdated) {
   }
 }
 
-/// Those that kernels take as they are, without passing through blocks of fp32.
+/// Storages that kernels read directly, without conversion of blocks to fp32.
 TEST(Update, SumsOfRanksAndReplicasInOnePassAreToo) {
   test::Random random(45);
   constexpr DType kF32 = DType::f32;
@@ -314,10 +316,12 @@ Exact exact_adamw(const Model &model, int64_t i, const UpdateScalars &scalars) {
   return exact;
 }
 
-/// u = 2^-24. fp32 arithmetic of one step, magnitudes at most 1: g takes 1 rounding; m = fma(w, g - m, m) 3 more of values below 2 and a
-/// constant: 6 u. v: 3 roundings of positive terms, 2 constants and twice that of g: 7 u relative. The direction m / (sqrt(v) + eps):
-/// m's error over sqrt(v), and relative (3.5 + 5) u; then lr times that, and p takes 3 roundings of at most |p| + lr |direction|. To this
-/// the storage adds half a quantum of each dtype, with stochastic rounding a whole one.
+/// u = 2^-24. fp32 arithmetic of one step, magnitudes at most 1: g takes 1 rounding; m = fma(w, g -
+/// m, m) 3 more of values below 2 and a constant: 6 u. v: 3 roundings of positive terms, 2
+/// constants and twice that of g: 7 u relative. The direction m / (sqrt(v) + eps): m's error over
+/// sqrt(v), and relative (3.5 + 5) u; then lr times that, and p takes 3 roundings of at most |p| +
+/// lr |direction|. To this the storage adds half a quantum of each dtype, with stochastic rounding
+/// a whole one.
 TEST(Update, EveryStorageIsAsCloseToFloat64AsItsDtypesAllow) {
   test::Random random(41);
   const Algorithm &adamw = *find_algorithm("adamw");
