@@ -1,4 +1,5 @@
-/// @file Arenas and accounting: where memory comes from, that it is zero, and that everybody counts the same bytes.
+/// @file Arenas and accounting: the source of memory, its zeros, and equal counts of bytes
+/// everywhere.
 #include "memory/arena.h"
 
 #include "tests/core/failures.h"

@@ -1,4 +1,4 @@
-/* @file Callers of a CUDA device, for tests on machines that have one. */
+/* @file Implements caller_device.h over CUDA, for tests on machines that have a device. */
 #include "tests/memory/caller_device.h"
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,7 @@
-/// @file The functions of libzero_cuda.so over a CUDA that is made up here: whatever is called and whatever fails, work is done on the
-/// device that was named, in the mode in which captures of other threads do not matter, no other device is set up, and the calling thread
-/// finds its own device or none, its mode and its last error as they were.
+/// @file Tests the functions of libzero_cuda.so over a fake CUDA, with any call failing. Work runs
+/// on the named device, in the capture mode that ignores captures of other threads, and no other
+/// device is initialised. The calling thread keeps its own device or none, its mode and its last
+/// error.
 #include "memory/module/zero_cuda_module.h"
 
 #include <gtest/gtest.h>
@@ -27,11 +28,11 @@ int32_t zero_cuda_load_kernels();
 namespace {
 
 constexpr int kDevices = 3;
-constexpr int64_t kNamed = 2;  // where calls are to work
+constexpr int64_t kNamed = 2;  // the device that calls name
 constexpr int kOwn = 1;        // the calling thread's device
 constexpr int kNone = -1;
 
-/// What the run time knows of the calling thread, and what it was told to do.
+/// The state of the fake run time for the calling thread, and the calls that it received.
 struct Runtime {
   std::vector<int> devices = {kOwn};  ///< the thread's stack; the last is current
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
@@ -39,15 +40,15 @@ struct Runtime {
   int calls = 0;
   int failing = -1;  ///< number of the call that fails
   cudaError_t failure = cudaErrorUnknown;
-  cudaError_t answer = cudaSuccess;  ///< of the work itself
-  bool captures = false;             ///< the stream that is asked about
-  std::vector<std::string> work;     ///< what was done on the named device, in the right mode
-  std::vector<std::string> astray;   ///< what was not
+  cudaError_t answer = cudaSuccess;  ///< result of the work itself
+  bool captures = false;             ///< the queried stream is captured
+  std::vector<std::string> work;     ///< calls on the named device, in the right mode
+  std::vector<std::string> astray;   ///< all other calls
 
   int device() const { return devices.empty() ? kNone : devices.back(); }
 };
 Runtime runtime;
-std::set<int> set_up;  ///< devices that have a context, which they keep
+std::set<int> set_up;  ///< devices that have a context, which stays
 std::byte contexts[256];
 
 cudaError_t note(cudaError_t error) {
@@ -57,14 +58,14 @@ cudaError_t note(cudaError_t error) {
 
 bool fails() { return runtime.calls++ == runtime.failing; }
 
-/// Work of the run time that belongs on the named device.
+/// Records a call that belongs on the named device.
 cudaError_t work(const char *name, cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal) {
   const bool right = runtime.device() == kNamed && runtime.mode == mode;
   (right ? runtime.work : runtime.astray).push_back(name);
   return note(fails() ? runtime.failure : runtime.answer);
 }
 
-/// The same in a stream, which is never the default one.
+/// The same in a stream, which must not be the default stream.
 cudaError_t work_in(cudaStream_t stream, const char *name) {
   if (stream == nullptr) runtime.astray.push_back(name);
   return work(name);
@@ -106,7 +107,7 @@ int context_pop(void **out) {
 
 }  // namespace
 
-// The linker takes these for the loader's.
+// The linker uses these instead of the loader's functions.
 extern "C" {
 void *__wrap_dlopen(const char *name, int) { return std::string(name) == "libcuda.so.1" ? &runtime : nullptr; }
 void *__wrap_dlsym(void *, const char *name) {
@@ -137,7 +138,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device) {
   return note(fails() ? runtime.failure : cudaSuccess);
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
-  // It makes memory of the current device be used, so that has to be the named one.
+  // The mode applies to memory of the current device, so that must be the named device.
   if (runtime.device() != kNamed) runtime.astray.push_back("mode");
   if (fails()) return note(runtime.failure);
   std::swap(*mode, runtime.mode);
@@ -147,7 +148,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *add
   *out = {};
   out->type = address != nullptr ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
   out->device = 0;
-  return work("find", cudaStreamCaptureModeRelaxed);  // also where this thread captures
+  return work("find", cudaStreamCaptureModeRelaxed);  // also if this thread captures
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t, int *out) {
   *out = 1;
@@ -190,7 +191,7 @@ int32_t zero_cuda_load_kernels() { return work("load"); }
 namespace {
 
 struct Call {
-  std::vector<std::string> work;  ///< that it asks of the run time
+  std::vector<std::string> work;  ///< expected calls of the run time
   std::function<int32_t(const zero_cuda_table &)> make;
 };
 
@@ -241,7 +242,7 @@ TEST(CudaModule, CallsWorkOnTheirDeviceAndLeaveTheThreadAsItWas) {
   }
 }
 
-/// As threads of the library's own are, on all of a host's devices but one.
+/// Like the library's own threads, on all devices of a host but one.
 TEST(CudaModule, AThreadWithoutADeviceHasNoneAfterwardsAndNoOtherDeviceIsSetUp) {
   std::set<int> expected = set_up;
   expected.insert(static_cast<int>(kNamed));
@@ -265,7 +266,7 @@ TEST(CudaModule, AThreadThatIsOnTheDeviceStaysThere) {
 
 TEST(CudaModule, ADeviceThatCannotBeSetUpIsAnErrorUntilItCan) {
   static int64_t device = kDevices;
-  ++device;  // none is set up twice
+  ++device;  // no device is initialised twice
   for (const int failing : {0, 1, -1}) {
     runtime = {};
     runtime.failing = failing;
@@ -295,7 +296,8 @@ TEST(CudaModule, WhateverFailsIsToldAndTheThreadIsAsItWas) {
       runtime.failing = failing;
       EXPECT_EQ(call.make(*zero_cuda_module()), cudaErrorUnknown) << "call " << failing;
       EXPECT_EQ(runtime.last, cudaSuccess);
-      // The last two calls give the thread its mode and its device back: where these fail, nobody can.
+      // The last two calls restore the thread's mode and device. If they fail, nothing can restore
+      // them.
       if (failing < all - 2) expect_own_thread();
       if (failing == all - 2) {
         EXPECT_EQ(runtime.devices, std::vector<int>{kOwn});

@@ -1,4 +1,5 @@
-/// @file Device: bytes that pass between a device and the host, what comes before and after what, and every way in which CUDA can fail.
+/// @file Device: bytes that pass between a device and the host, what comes before and after what,
+/// and every way in which CUDA can fail.
 #include "memory/device.h"
 
 #include "tests/memory/caller_device.h"

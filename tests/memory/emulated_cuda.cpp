@@ -44,13 +44,13 @@ std::atomic<int64_t> apart{0};
 std::atomic<int64_t> largest{-1};
 std::atomic<int64_t> alloc_waits{0};
 std::atomic<int64_t> spinning{0};
-std::atomic<uint64_t> loaded{0};  ///< devices that have the kernels, a bit each
+std::atomic<uint64_t> loaded{0};  ///< bit per device: kernels are loaded
 
 void be_late(int64_t microseconds) {
   if (microseconds > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
-/// The default stream of a device; made once and kept.
+/// The default stream of a device, created once and kept.
 Stream &default_stream(int64_t device) {
   static std::mutex mutex;
   static auto *streams = new std::map<int64_t, std::unique_ptr<Stream>>;
@@ -125,7 +125,7 @@ int32_t memory_device(int64_t, const void *address, int64_t *out) {
   return 0;
 }
 
-/// One that is captured cannot be asked.
+/// A stream that is captured cannot be queried.
 int32_t stream_device(int64_t device, void *stream, int64_t *out) {
   if (fails()) return kFailed;
   *out = static_cast<Stream *>(stream)->captures() ? device : emulated::device_of_stream(stream);
@@ -171,7 +171,7 @@ int32_t stream_captures(int64_t, void *stream, int32_t *out) {
   return 0;
 }
 
-/// What the host gives now need not be there when a graph runs.
+/// A graph cannot copy host memory, because the memory may be gone when the graph runs.
 int32_t copy(int64_t, void *out, const void *from, int64_t nbytes, void *stream) {
   if (fails()) return kFailed;
   const bool is_host = emulated::device_of_memory(out) < 0 || emulated::device_of_memory(from) < 0;
@@ -228,7 +228,8 @@ thread_local bool was_refused = false;
 int32_t enter(int64_t device, zero_cuda_visit *out) {
   was_refused = fails();
   if (was_refused) return kFailed;
-  *out = {static_cast<int32_t>(current_device), -1};  // there is no stack here: what leave() makes current again
+  // There is no stack of contexts here; leave() makes this device current again.
+  *out = {static_cast<int32_t>(current_device), -1};
   current_device = device;
   return 0;
 }

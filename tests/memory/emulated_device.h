@@ -1,4 +1,5 @@
-/// @file What the files of the emulation of CUDA share: streams, memory, and the bytes behind a device's addresses.
+/// @file Declarations that the files of the emulated CUDA share: streams, memory, and the bytes of
+/// device addresses.
 #pragma once
 
 #include <cstdint>
@@ -8,38 +9,39 @@ namespace emulated {
 
 constexpr int32_t kFailed = 719;
 
-/// Counts a call, and tells whether it fails.
+/// Counts a call, and returns true if it must fail.
 bool fails();
 
-/// The calling thread's; -1: none, as threads begin.
+/// The calling thread's device; -1: none, as in a new thread.
 int64_t current_device();
-/// Whether the calling thread was to get one, and that failed.
+/// True if setting a device for the calling thread has failed.
 bool was_refused();
 
-/// Whether the code of kernels was brought to a device. Launches before that end the process.
+/// True if the kernels are loaded on the device. Launches before that end the process.
 bool is_loaded(int64_t device);
 
-/// Lives as long as a kernel that waits for other devices.
+/// Exists as long as a kernel that waits for other devices.
 struct Spinning {
   Spinning();
   Spinning(const Spinning &) = delete;
   ~Spinning();
 };
 
-/// Gives a stream work, which it does late.
+/// Enqueues work on a stream, which runs it late.
 void give(void *stream, std::function<void()> work);
 int64_t device_of_stream(void *stream);
 
-/// -1: memory of the host.
+/// Returns -1 for host memory.
 int64_t device_of_memory(const void *address);
 
-/// Where the bytes of a device's memory really lie. Ends the process where `nbytes` bytes from there on are not all of one piece of a
-/// device's memory, as a kernel that touches other memory would.
+/// Returns the host address of the bytes of device memory. Ends the process if `nbytes` bytes from
+/// there are not in one piece of device memory, like a kernel that accesses other memory.
 void *bytes_of_device(const void *address, int64_t nbytes);
-/// The same, and the host's memory is where it is.
+/// The same; addresses of host memory are returned unchanged.
 void *bytes_at(const void *address, int64_t nbytes);
 
-/// zero::kernels::cuda::Table: kernels that run on the host, in streams, on memory of emulated devices.
+/// zero::kernels::cuda::Table with kernels that run on the host, in streams, on memory of emulated
+/// devices.
 const void *kernels();
 
 }  // namespace emulated

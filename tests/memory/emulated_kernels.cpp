@@ -1,5 +1,6 @@
-/// @file Kernels of emulated devices: the library's own, run on the host by a stream's thread after every address that they are given has
-/// been looked up. Knows the table's structs; never what is computed.
+/// @file The kernels of emulated devices: those of the library, run on the host by a stream's
+/// thread after all their addresses have been translated. Knows the table's structs; never the
+/// computations.
 #include "kernels/cuda/table.h"
 #include "kernels/muon.h"
 #include "tests/kernels/host_run_kernels.h"
@@ -31,7 +32,7 @@ constexpr int64_t kSquaresNbytes = kSquareWords * static_cast<int64_t>(sizeof(in
 
 const Table &inner() { return *host_run_kernels(); }
 
-/// Counts a launch. On a device, one whose code is not there yet may wait for ever.
+/// Counts a launch. On a real device, a launch of a kernel that is not loaded may wait forever.
 bool fails_on(int64_t device) {
   if (!is_loaded(device)) {
     std::fputs("emulated CUDA: a kernel is launched that was not loaded\n", stderr);
@@ -58,7 +59,8 @@ std::vector<T> array_of(const T *address, int64_t count) {
   return std::vector<T>(first, first + count);
 }
 
-/// `offset` elements behind the address, where the piece begins in the memory of other ranks.
+/// Translates the address. `offset`: elements between the address and the piece, in the memory of
+/// other ranks.
 Elements seen(Elements elements, int64_t count, int64_t offset = 0) {
   if (elements.data == nullptr || count == 0) return elements;
   const auto lines = [](int64_t entries) { return (entries + kLine - 1) / kLine; };
@@ -67,7 +69,7 @@ Elements seen(Elements elements, int64_t count, int64_t offset = 0) {
   return elements;
 }
 
-/// A piece with addresses of the host, and the arrays that it points to.
+/// A piece with host addresses, and the arrays to which it points.
 struct SeenPiece {
   UpdateSegment piece;
   std::vector<const void *> sources;
@@ -95,7 +97,7 @@ void look_up(SeenPiece &seen_piece) {
   piece.replicas = seen_piece.replicas.data();
 }
 
-/// An update with addresses of the host, and the arrays that it points to.
+/// An update with host addresses, and the arrays to which it points.
 struct SeenUpdate {
   std::vector<Chunk> chunks;
   std::vector<SeenPiece> looked_up;
@@ -156,7 +158,7 @@ int32_t update(int64_t device, int32_t number, const Update *call, void *stream)
   return 0;
 }
 
-/// What the update is not for.
+/// Translates the addresses of the slots that the average needs.
 void look_up_average(UpdateSegment &piece) {
   piece.param = seen(piece.param, piece.average_count);
   piece.master = seen(piece.master, piece.average_count);
@@ -194,7 +196,7 @@ int32_t lamb_trust_ratios(int64_t device, const UpdateSegment *pieces, int64_t c
   return 0;
 }
 
-/// Elements of fp32, all of which a matrix product or update may touch.
+/// fp32 elements, all of which a matrix product or update may access.
 float *seen_floats(float *address, int64_t count) { return seen(address, nbytes_of(count, static_cast<int64_t>(DType::f32))); }
 
 int32_t muon(int64_t device, const Matrix *call, void *stream) {
@@ -241,7 +243,7 @@ int32_t count_updates(int64_t device, const StepState *run, int64_t *counts, con
   return 0;
 }
 
-/// A reduction with arrays of its own; its sources are looked up when it is made.
+/// A reduction with its own arrays. The addresses of its sources are translated when it runs.
 struct SeenReduce {
   explicit SeenReduce(const Reduce &given) : call(given), sources(given.sources, given.sources + given.source_count) {
     if (given.weights != nullptr) weights.assign(given.weights, given.weights + given.source_count);

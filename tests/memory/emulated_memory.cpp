@@ -1,4 +1,4 @@
-/// @file Memory of emulated devices: addresses that nobody can read, and the bytes behind them.
+/// @file The memory of emulated devices: addresses that cannot be read, and the bytes behind them.
 #include "tests/memory/caller_device.h"
 #include "tests/memory/emulated_device.h"
 
@@ -12,7 +12,8 @@
 
 namespace {
 
-/// What a device has given out: one mapping, in whose first half the bytes lie, right before the addresses that cannot be read.
+/// An allocation of a device: one mapping, with the bytes in its first half, followed by the
+/// unreadable addresses.
 struct UpdateSegment {
   int64_t nbytes;
   int64_t device;
@@ -29,7 +30,7 @@ std::map<const char *, UpdateSegment> &memory() {
   return *pieces;
 }
 
-/// The piece that holds an address, or nullptr.
+/// The allocation that contains an address, or nullptr.
 const UpdateSegment *find(const void *address, int64_t *out_offset) {
   const auto *at = static_cast<const char *>(address);
   auto next = memory().upper_bound(at);
@@ -39,7 +40,7 @@ const UpdateSegment *find(const void *address, int64_t *out_offset) {
   return *out_offset < next->second.nbytes ? &next->second : nullptr;
 }
 
-/// nullptr for memory of the host.
+/// Returns nullptr for host memory.
 void *find_bytes(const void *address, int64_t nbytes) {
   const std::lock_guard lock(memory_mutex);
   int64_t offset = 0;

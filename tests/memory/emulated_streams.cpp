@@ -1,4 +1,4 @@
-/// @file Streams that work, and streams that are captured.
+/// @file Streams that run work, and streams that are captured.
 #include "tests/memory/emulated_streams.h"
 
 #include <utility>
@@ -6,7 +6,7 @@
 namespace emulated {
 namespace {
 
-/// Of all captures: what streams, events and graphs know of them.
+/// Protects the captures of streams, events and graphs.
 std::recursive_mutex &capture_mutex() {
   static auto *mutex = new std::recursive_mutex;
   return *mutex;

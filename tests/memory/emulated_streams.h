@@ -1,4 +1,5 @@
-/// @file Streams, events and graphs of emulated devices: work in order, on a thread per stream, or kept for later.
+/// @file Streams, events and graphs of emulated devices: work in order, on a thread per stream, or
+/// recorded in a graph.
 #pragma once
 
 #include <atomic>
@@ -15,18 +16,21 @@
 
 namespace emulated {
 
-/// CUDA's error for what cannot become part of a graph.
+/// CUDA's error for operations that cannot be captured.
 constexpr int32_t kCaptured = 900;
 
 class Stream;
 
-/// What streams were given while they were captured. Run in that order, which is one that the streams' own orders allow.
+/// Work that was enqueued on streams during their capture. It runs in that order, which satisfies
+/// the order of each stream.
 class Graph {
  public:
   static void begin(Stream &origin);
-  /// nullptr: something could not become part of it, or a stream did not come back to the first one.
+  /// Returns nullptr if an operation could not be captured, or if a stream was not joined to the
+  /// first one.
   static std::unique_ptr<Graph> end(Stream &origin);
-  /// Whether the calling thread captures a stream, so that it must neither wait for anything nor make or free memory.
+  /// True if the calling thread captures a stream. It must then neither wait nor allocate or free
+  /// memory.
   static bool begun_here();
 
   void run(Stream &stream) const;
@@ -36,11 +40,11 @@ class Graph {
   friend class Stream;
   std::vector<std::function<void()>> work_;
   std::set<Stream *> streams_;
-  std::set<Stream *> open_;  ///< streams with work that no other one waits for
+  std::set<Stream *> open_;  ///< streams with work for which no other stream waits
   bool broken_ = false;
 };
 
-/// What a stream was given when an event was recorded.
+/// The work that a stream had been given when an event was recorded.
 class Record {
  public:
   Record() = default;
@@ -48,7 +52,7 @@ class Record {
   void end();
   void wait();
   bool ended();
-  /// The one that it is part of.
+  /// The graph of which it is part.
   const std::shared_ptr<Graph> &graph() const { return graph_; }
 
  private:
@@ -61,11 +65,12 @@ class Record {
   bool ended_ = false;
 };
 
-/// As in CUDA, who waits for an event waits for its newest record at that time, which may outlive the event.
+/// As in CUDA, a wait for an event waits for its newest record at that time, which may outlive the
+/// event.
 class Event {
  public:
   void set(std::shared_ptr<Record> record);
-  /// nullptr: never recorded.
+  /// Returns nullptr if the event was never recorded.
   std::shared_ptr<Record> newest();
 
  private:
@@ -77,15 +82,15 @@ class Stream {
  public:
   explicit Stream(int64_t device);
   ~Stream();
-  /// As freeing memory of a device does.
+  /// Waits for all streams of a device, as freeing its memory does.
   static void wait_for_all(int64_t device);
 
   int64_t device() const { return device_; }
   void give(std::function<void()> work);
-  /// False while the stream is captured.
+  /// Returns false while the stream is captured.
   bool wait();
   void record(Event &event);
-  /// False where one of both is captured and the other one is not and cannot be.
+  /// Returns false if only one of both is captured and the other one cannot join the capture.
   bool follow(Event &event);
   bool captures() const;
 
@@ -95,8 +100,8 @@ class Stream {
   void run();
 
   const int64_t device_;
-  std::shared_ptr<Graph> graph_;  ///< of the capture under way
-  int64_t given_ = 0;             ///< in it
+  std::shared_ptr<Graph> graph_;  ///< graph of the capture in progress
+  int64_t given_ = 0;             ///< work given in that capture
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
