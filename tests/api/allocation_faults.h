@@ -14,7 +14,8 @@ void allocation_faults_begin(int64_t index, int always);
 /* Ends that and returns the number of requests since begin. */
 int64_t allocation_faults_end(void);
 
-/* 1 when the request of whoever is returned to at `caller` must fail; counts it. */
+/* Counts a request of the library. Returns 1 if it must fail; `caller` is the return address of the
+   allocation call. */
 int allocation_fault_due(const void *caller);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/// @file Objects to call exported functions with: groups, a buffer and optimizers of this process, and handles that are not live.
-/// Knows only the public API.
+/// @file Objects to call exported functions with: groups, a buffer and optimizers of this process,
+/// and handles that are not live. Knows only the public API.
 #pragma once
 
 #include <zero/zero.h>
@@ -23,7 +23,7 @@ inline std::string last_text() {
 #define ZERO_EXPECT_OK(...) EXPECT_EQ(ZERO_OK, (__VA_ARGS__)) << ::zero::test::last_text()
 #define ZERO_ASSERT_OK(...) ASSERT_EQ(ZERO_OK, (__VA_ARGS__)) << ::zero::test::last_text()
 
-/// The call failed with that code, and its text holds `named`.
+/// True if the call failed with that code, and the error text contains `named`.
 inline testing::AssertionResult failed_with(int32_t status, int32_t code, const std::string &named) {
   const std::string text = last_text();
   if (status != code) {
@@ -74,7 +74,7 @@ struct TwoRanks {
   std::array<zero_group *, 2> rank{};
 };
 
-/// A world of one with one of everything.
+/// A world of one rank with one object of each kind.
 struct World {
   World() {
     EXPECT_EQ(ZERO_OK, zero_config_create(&config));
@@ -125,7 +125,7 @@ struct World {
 
   static constexpr int64_t kCount = 8;
   zero_config *config = nullptr;
-  zero_config *stale_config = nullptr;  ///< released
+  zero_config *stale_config = nullptr;  ///< a released handle
   zero_group *group = nullptr;
   zero_buffer *buffer = nullptr;
   zero_optimizer *building = nullptr;
@@ -133,7 +133,7 @@ struct World {
   zero_request *request = nullptr;
   zero_request *split_request = nullptr;
   zero_request *buffer_request = nullptr;
-  zero_checkpoint *checkpoint = nullptr;  ///< of `running`
+  zero_checkpoint *checkpoint = nullptr;  ///< checkpoint of `running`
 };
 
 }  // namespace zero::test

@@ -1,4 +1,5 @@
-/// @file Threads that are cancelled (pthread_cancel) while they wait in a call: the call ends as if they were not, and the thread after it.
+/// @file Threads that are cancelled (pthread_cancel) while they wait in a call: the call completes
+/// as usual, and the thread ends after it.
 #include "api_world.h"
 #include "tests/sleep.h"
 
@@ -15,7 +16,7 @@
 namespace zero::test::cancel_test {
 namespace {
 
-/// A thread that makes one call, with its cancellation asked for before.
+/// A thread that makes one call; its cancellation is requested before the call.
 class CancelledCaller {
  public:
   explicit CancelledCaller(std::function<int32_t()> call) : call_(std::move(call)) {
@@ -34,7 +35,7 @@ class CancelledCaller {
  private:
   static void *run(void *self) {
     auto &mine = *static_cast<CancelledCaller *>(self);
-    // Without a point where the thread could be cancelled.
+    // Spins without a cancellation point.
     while (!mine.cancelled_) continue;
     mine.status_ = mine.call_();
     ::pthread_testcancel();
@@ -94,7 +95,7 @@ TEST(Cancellation, WaitsForTheEndOfASealAndOfAStep) {
   for (zero_group *group : ranks.rank) ZERO_EXPECT_OK(zero_group_status(group));
 }
 
-/// What the program had set is so again.
+/// The library restores the cancellation state of the program.
 TEST(Cancellation, StaysHeldOffWhereTheProgramDoesThat) {
   int before = 0;
   ASSERT_EQ(::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before), 0);

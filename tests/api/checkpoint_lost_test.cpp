@@ -1,4 +1,5 @@
-/// @file A rank that is lost in the middle of a save or an export. A program of its own: ranks are processes that are forked before libzero is used.
+/// @file A rank that is lost in the middle of a save or an export. A program of its own: ranks are
+/// processes that are forked before libzero is used.
 #include "api_world.h"
 
 #include <sys/wait.h>
@@ -54,7 +55,8 @@ int run_rank(const std::string &name, int64_t rank, int64_t lost, const char *fo
   return status == ZERO_E_PEER_LOST || status == ZERO_E_PEER_LEFT || status == ZERO_E_PEER_FAILED ? 0 : 13;
 }
 
-/// All ranks of a world in which one is lost between two calls: the others learn it long before the deadline.
+/// All ranks of a world in which one is lost between two calls: the others learn it long before the
+/// deadline.
 void lose_one(int64_t lost, const char *folder, Write write) {
   static int64_t worlds = 0;
   const std::string name = "libzero-lost-" + std::to_string(::getpid()) + "-" + std::to_string(++worlds);

@@ -1,4 +1,5 @@
-/// @file Checkpoints as programs use them: the short form, several things in one save, requests, and ranks that are lost.
+/// @file Checkpoints as programs use them: the short form, several things in one save, requests,
+/// and ranks that are lost.
 #include "api_world.h"
 
 #include <unistd.h>
@@ -329,7 +330,8 @@ TEST(Checkpoint, ARefusedCallOfOneRankCostsNothing) {
   EXPECT_EQ(folder.entries(), 2);
 }
 
-/// One thread holds both ranks, so that no call may wait for the other rank; steps go on while files are written.
+/// One thread holds both ranks, so no call may wait for the other rank. Steps continue while files
+/// are written.
 TEST(Checkpoint, RequestsMoveOnWithoutBlocking) {
   const Folder folder;
   TwoRanks pair(meeting_name().c_str(), 30'000);

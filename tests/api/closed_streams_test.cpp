@@ -1,5 +1,6 @@
-/// @file Programs that were started with standard input, output or error closed: no descriptor of the library takes their place, so that
-/// what such a program prints goes nowhere. Ranks are processes of their own, which are forked before any of them uses the library.
+/// @file Programs that were started with standard input, output or error closed: no descriptor of
+/// the library takes their place, so that what such a program prints goes nowhere. Ranks are
+/// processes of their own, which are forked before any of them uses the library.
 #include "api_world.h"
 
 #include <sys/wait.h>
@@ -21,7 +22,7 @@ constexpr int kRanks = 2;
 class ClosedStreams : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ways, ClosedStreams, testing::Range(1, 8));
 
-/// Those that the program closed, and no others, are closed.
+/// True if exactly the descriptors that the program closed are closed.
 bool streams_are_as_the_program_left_them(int closed) {
   for (int fd = 0; fd < 3; ++fd) {
     const bool is_closed = ::fcntl(fd, F_GETFD) < 0 && errno == EBADF;
@@ -54,7 +55,7 @@ bool trains(zero_group *group, int rank) {
   return right;
 }
 
-/// What a rank ends with: 0, or the number of what went wrong.
+/// Returns 0, or the number of the check that failed.
 int run_rank(int closed, int rank) {
   for (int fd = 0; fd < 3; ++fd) {
     if ((closed >> fd & 1) != 0) ::close(fd);
@@ -63,7 +64,7 @@ int run_rank(int closed, int rank) {
   zero_group *group = nullptr;
   if (zero_group_create_local(name.c_str(), rank, kRanks, nullptr, &group) != ZERO_OK) return 1;
   if (!streams_are_as_the_program_left_them(closed)) return 2;
-  // Had it landed in memory that ranks share, the step would fail.
+  // If the output reached memory that ranks share, the step would fail.
   const std::string noise(4096, 'x');
   if ((closed & 2) != 0 && ::write(1, noise.data(), noise.size()) >= 0) return 3;
   if (!trains(group, rank)) return 4;

@@ -94,14 +94,16 @@ TEST_F(Config, NesterovIsZeroOrOne) {
   EXPECT_TRUE(failed_with(zero_config_set_f64(config, ZERO_KEY_NESTEROV, 0.5), ZERO_E_INVALID_ARGUMENT, "0.5"));
 }
 
-/// Hyper-parameters of every algorithm as zero/config.h states them; kNone: the algorithm has no such one.
+/// Hyper-parameters of every algorithm as zero/config.h states them; kNone: the algorithm has no
+/// such one.
 TEST(Hyperparameters, BeginWithTheDefaultsThatTheManualStates) {
   constexpr double kNone = -1;
   const struct {
     const char *algorithm;
     double defaults[12];  // by key, from ZERO_KEY_LR to ZERO_KEY_AVERAGE_DECAY
   } rows[] = {
-      // lr, momentum, dampening, nesterov, beta1, beta2, epsilon, weight_decay, lr_decay, initial_accumulator, newton_schulz_steps, average
+      // lr, momentum, dampening, nesterov, beta1, beta2, epsilon, weight_decay, lr_decay,
+      // initial_accumulator, newton_schulz_steps, average
       {"sgd", {1e-3, 0, 0, 0, kNone, kNone, kNone, 0, kNone, kNone, kNone, 0.999}},
       {"adam", {1e-3, kNone, kNone, kNone, 0.9, 0.999, 1e-8, 0, kNone, kNone, kNone, 0.999}},
       {"adamw", {1e-3, kNone, kNone, kNone, 0.9, 0.999, 1e-8, 0.01, kNone, kNone, kNone, 0.999}},

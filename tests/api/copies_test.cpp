@@ -1,5 +1,5 @@
-/// @file Two copies of libzero in one process, as when two packages each bring one: ranks of both cannot meet, and are told why and what to
-/// do. Knows the public API by name alone.
+/// @file Two copies of libzero in one process, as when two packages each bring one: ranks of both
+/// cannot meet, and get the reason and the remedy. Knows the public API by name alone.
 #include <zero/zero.h>
 
 #include "tests/group/thread_ranks.h"

@@ -1,4 +1,5 @@
-/// @file What a process needs of file descriptors for its ranks, and the text when it lacks them; each in a child with a limit of its own.
+/// @file File descriptors that a process needs for its ranks, and the error text if it lacks them.
+/// Each case is a child process with its own limit.
 #include "many_ranks.h"
 #include "tests/group/process_ranks.h"
 #include "tests/group/thread_ranks.h"

@@ -1,4 +1,5 @@
-/// @file zero/optimizer.h with ZERO_KEY_DEVICE: every function that takes a stream hands it on, and bad devices are errors of one call.
+/// @file zero/optimizer.h with ZERO_KEY_DEVICE: every function with a stream argument uses that
+/// stream, and bad devices are errors of one call.
 #include "api_world.h"
 #include "tests/memory/caller_device.h"
 #include "tests/memory/emulated_cuda.h"
@@ -44,7 +45,7 @@ struct DeviceWorld {
     caller_free(memory);
   }
 
-  /// Whether every element in the device's memory is this, behind what the stream was given.
+  /// True if every element in device memory has this value, after earlier work of the stream.
   bool holds(float value) const {
     std::vector<float> got(kCount);
     caller_copy(stream, got.data(), memory, kNbytes, 0);
@@ -52,14 +53,14 @@ struct DeviceWorld {
     return got == std::vector<float>(kCount, value);
   }
 
-  /// Where the parameter lies, for the stream.
+  /// The address of the parameter, for the stream.
   void *param() const {
     void *data = nullptr;
     ZERO_EXPECT_OK(zero_optimizer_param_acquire(optimizer, id, nullptr, 0, stream, &data));
     return data;
   }
 
-  /// What the stream sees late at an address when `call` was made at once.
+  /// Returns the values that the stream reads late at an address, if `call` was made at once.
   template <class Call>
   std::vector<float> seen_late(const void *address, Call &&call) const {
     std::vector<float> got(kCount);
@@ -144,7 +145,7 @@ TEST(DeviceCalls, OnTheDeviceAddressesAreForWorkAfterWhatTheLibraryDoes) {
   emulated_late(0);
 }
 
-/// Without a look at gradients the host may be a step ahead.
+/// Without checks of gradients the host may be a step ahead.
 TEST(DeviceCalls, OnTheDeviceStepsUnderWayKeepTheirRate) {
   emulated_late(5 * kLateUs);
   const DeviceWorld world(ZERO_TIER_DEVICE, ZERO_NONFINITE_PROPAGATE);

@@ -1,5 +1,5 @@
-/// @file Gradients of many parameters in one call: the bits of single calls, and where a call that fails has stopped.
-/// Knows only the public API.
+/// @file Passes gradients of many parameters in one call: the results have the bits of single
+/// calls, and a failing call stops at the wrong entry. Knows only the public API.
 #include "api_world.h"
 #include "tests/group/thread_ranks.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRanks = 3;
 constexpr int64_t kSteps = 3;
-constexpr int64_t kTied = 4;  // to parameter 0
+constexpr int64_t kTied = 4;  // tied to parameter 0
 const std::vector<int64_t> kCounts = {600, 0, 7, 1031, 600, 1};
 
 enum class Calls { single, bulk, bulk_acquired };
@@ -25,7 +25,7 @@ zero_config *new_config(int32_t key, int64_t value) {
   return config;
 }
 
-/// Begun, with parameters that are zero.
+/// An optimizer after begin, with parameters that are zero.
 zero_optimizer *new_optimizer(zero_group *group, int64_t stage) {
   zero_config *config = new_config(ZERO_KEY_STAGE, stage);
   ZERO_EXPECT_OK(zero_config_set_i64(config, ZERO_KEY_BUCKET_BYTES, 1024));
@@ -53,7 +53,7 @@ std::vector<float> gradient(int64_t rank, int64_t step, int64_t id) {
   return values;
 }
 
-/// Copies a gradient into the optimizer's memory. NULL is what says so in a call.
+/// Copies a gradient into the optimizer's memory. In a call, NULL stands for such a gradient.
 const void *place(zero_optimizer *optimizer, int64_t id, const std::vector<float> &values) {
   void *data = nullptr;
   int64_t accumulate = -1;
@@ -63,7 +63,8 @@ const void *place(zero_optimizer *optimizer, int64_t id, const std::vector<float
   return nullptr;
 }
 
-/// All gradients of a step, the last tensor first. Of a tied tensor only one name may be acquired.
+/// Passes all gradients of a step, the last tensor first. A tied tensor may be acquired under one
+/// name only.
 void give_gradients(zero_optimizer *optimizer, int64_t rank, int64_t step, Calls calls) {
   std::vector<int64_t> ids(kCounts.size());
   std::iota(ids.rbegin(), ids.rend(), 0);
@@ -137,7 +138,7 @@ class GradsReadyAlone : public testing::TestWithParam<int64_t> {
     return zero_optimizer_grads_ready(optimizer, ids.data(), std::ssize(ids), grads.empty() ? nullptr : grads.data(), nullptr);
   }
 
-  /// Elements without a gradient in the step that this makes.
+  /// Makes a step and returns the number of its elements without a gradient.
   int64_t unfilled() {
     zero_step_result result;
     ZERO_EXPECT_OK(zero_step_result_init(&result, sizeof result));
@@ -156,8 +157,8 @@ constexpr int64_t kWhole = 600 + 7 + 1031 + 1;
 TEST_P(GradsReadyAlone, EndsAtTheFirstErrorAndNamesItsPosition) {
   const void *one = ones.data();
   EXPECT_TRUE(failed_with(give({3, 6, 2}, {one, one, one}), ZERO_E_INVALID_ARGUMENT, "ids[1] is 6: "));
-  EXPECT_TRUE(failed_with(give({3}, {one}), ZERO_E_STATE, "ids[0] is 3: "));  // it is ready since the call that failed
-  ZERO_EXPECT_OK(give({2}, {one}));                                           // which did not come to this one
+  EXPECT_TRUE(failed_with(give({3}, {one}), ZERO_E_STATE, "ids[0] is 3: "));  // ready since the failed call
+  ZERO_EXPECT_OK(give({2}, {one}));                                           // not reached by that call
   EXPECT_EQ(unfilled(), kWhole - 1031 - 7);
 }
 

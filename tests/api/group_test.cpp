@@ -1,4 +1,5 @@
-/// @file zero/group.h: the documented rules that only calls can show. Numbers are tested where collectives are.
+/// @file zero/group.h: the documented rules that only calls can show. Numbers are tested where
+/// collectives are.
 #include "api_world.h"
 #include "variables.h"
 
@@ -161,7 +162,7 @@ TEST_F(Pair, AbortOfAGroupThatHasFailedReachesThoseSplitFromIt) {
   for (zero_group *child : children) zero_group_release(child);
 }
 
-/// Its steps wait for nobody.
+/// Its steps wait for no other rank.
 TEST_F(Pair, AbortReachesAnOptimizerOfARankThatIsAloneInItsGroup) {
   zero_request *requests[2] = {};
   for (int i = 0; i < 2; ++i) ZERO_ASSERT_OK(zero_group_split_async(ranks.rank[i], i, 0, &requests[i]));
@@ -363,7 +364,8 @@ TEST(Group, RanksThatNeverComeAreNamed) {
   zero_request_release(request);
 }
 
-/// Call k of one rank meets call k of the other only where both ranks keep the order in which their threads called.
+/// Call k of one rank meets call k of the other only where both ranks keep the order in which their
+/// threads called.
 TEST(Group, CallsOfSeveralThreadsRunInTheOrderInWhichTheyWereMade) {
   constexpr int64_t kThreads = 4;
   constexpr int64_t kCalls = 200;

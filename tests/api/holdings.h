@@ -1,4 +1,5 @@
-/// @file Holdings: what this process holds of the system's resources. A test compares the counts before and after its calls.
+/// @file Holdings: the system resources that this process holds. A test compares the counts before
+/// and after its calls.
 #pragma once
 
 #include <malloc.h>

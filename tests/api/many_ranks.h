@@ -1,5 +1,5 @@
-/// @file Ranks of one process, or one each, that meet and add tensors; the limit on descriptors and what is open.
-/// Knows only the public API.
+/// @file Lets many ranks meet and add tensors, in one process or one process each. Also limits and
+/// counts descriptors. Knows only the public API.
 #pragma once
 
 #include "api_world.h"
@@ -13,7 +13,7 @@
 
 namespace zero::test {
 
-/// The soft limit of this process on descriptors.
+/// Sets the soft limit of descriptors of this process.
 inline void limit_descriptors(int64_t limit) {
   rlimit now{};
   ::getrlimit(RLIMIT_NOFILE, &now);

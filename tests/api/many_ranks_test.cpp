@@ -1,4 +1,4 @@
-/// @file Many ranks of one process: they meet, seal, step and go, with the bits of few ranks.
+/// @file Many ranks of one process: they meet, seal, step and leave, with the bits of few ranks.
 #include "many_ranks.h"
 #include "tests/group/thread_ranks.h"
 #include "tests/sizes.h"
@@ -57,7 +57,7 @@ std::vector<float> whole_model(zero_optimizer *optimizer, const std::vector<int6
   return model;
 }
 
-/// What the first and the last rank have after three steps.
+/// The models of the first and the last rank after three steps.
 struct CrowdModels {
   std::vector<float> first;
   std::vector<float> last;
@@ -95,7 +95,7 @@ CrowdModels train_crowd(int64_t size, int64_t stage) {
   return models;
 }
 
-/// Stages 1 and 2: in stage 3 a thousand gathers would be of nothing but waiting.
+/// Only stages 1 and 2: in stage 3 a thousand ranks would mostly wait for gathers.
 TEST(ManyRanks, OfOneProcessTrainWithTheBitsOfFewRanks) {
   limit_descriptors(0);
   for (const int64_t stage : {1, 2}) {

@@ -1,4 +1,4 @@
-/// @file Bad values for each kind of argument, and the judgement of one misuse.
+/// @file Makes bad values for each kind of argument, and judges one misuse.
 #include "misuse.h"
 
 #include <filesystem>
@@ -16,7 +16,8 @@ std::string hex(uint64_t word) {
   return text;
 }
 
-/// What no handle may be: a handle of another kind, released ones, addresses, random words.
+/// Values that are never valid handles: a handle of another kind, released ones, addresses, random
+/// words.
 std::vector<Bad> bad_handles(Bench &bench, const void *other_kind, bool may_be_null) {
   std::vector<Bad> bad;
   if (!may_be_null) bad.push_back({0, ZERO_E_BAD_HANDLE, "NULL"});

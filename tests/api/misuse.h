@@ -1,5 +1,5 @@
-/// @file The table of misuse: one row per exported function, which knows good arguments and, for each argument, bad ones with the code and
-/// text they must give. Knows only the public API.
+/// @file The table of misuse: one row per exported function. A row has good arguments and, for each
+/// argument, bad values with the code and text that they must cause. Knows only the public API.
 #pragma once
 
 #include "api_world.h"
@@ -22,11 +22,11 @@ constexpr int64_t kCount = World::kCount;
 struct Bad {
   uint64_t word;
   int32_t code;
-  std::string named;  ///< what the text must hold
-  double number = 0;  ///< instead of word, for double arguments
+  std::string named;  ///< the error text must contain it
+  double number = 0;  ///< used instead of word for double arguments
 };
 
-/// What calls write to; must be as before after a failing call. Structs are offered with their right size.
+/// The outputs of calls, which a failing call must not change. Structs have their right size.
 struct Outputs {
   Outputs();
   void reset();
@@ -46,10 +46,10 @@ struct Outputs {
     zero_checkpoint_result saved;
     zero_server_result served;
   } memory;
-  zero_request *request;  ///< apart, because an _async call may succeed and its request fail
+  zero_request *request;  ///< separate, because an _async call may succeed and its request fail
 };
 
-/// Names a device, which nothing here gets as far as looking for.
+/// A config that names a device. No call here gets far enough to use it.
 struct DeviceConfig {
   DeviceConfig();
   DeviceConfig(const DeviceConfig &) = delete;
@@ -67,17 +67,18 @@ struct Bench {
   int64_t failures = 0;
 };
 
-/// A folder without saves, which stays as it is.
+/// A folder without saves. Calls must not change it.
 const char *empty_folder();
-/// A folder with one save, of the bench's optimizer.
+/// A folder with one save of the bench's optimizer.
 const char *saved_folder(Bench &bench);
-/// That save; not to be released.
+/// That save. Do not release it.
 zero_save *open_save(Bench &bench);
 
-/// A rank of a sealed world of one server (rank 0) and one worker, of kCount elements; not to be released.
+/// A rank of a sealed world of one server (rank 0) and one worker, with kCount elements. Do not
+/// release it.
 zero_server *server_rank(int64_t rank);
 
-/// Bad values of one argument, made anew for each row.
+/// Makes bad values of one argument, for each row.
 using Arg = std::function<std::vector<Bad>(Bench &)>;
 
 /// One function: runs all its misuses.
@@ -102,14 +103,16 @@ Arg server_handle();
 Arg address(const char *argument);
 /// A struct whose size is checked; `field` gives its struct_size in the outputs.
 Arg result_struct(const char *argument, bool may_be_null = false);
-/// The sizes that an init function must reject; `first` is what the struct had when it first shipped.
+/// The sizes that an init function must reject; `first` is the size of the first version of the
+/// struct.
 Arg struct_size(uint64_t first);
 Arg count(const char *argument);
 Arg stream();
-/// Of arrays: slots have more.
+/// The dtype of an array; slots have more dtypes.
 Arg dtype();
 Arg op();
-/// Listed values, all ZERO_E_INVALID_ARGUMENT (or another code), each named in the text by its number.
+/// Listed values, all ZERO_E_INVALID_ARGUMENT or another code. The error text must contain each
+/// number.
 Arg values(std::vector<int64_t> bad, int32_t code = ZERO_E_INVALID_ARGUMENT);
 /// Listed texts.
 Arg texts(std::vector<Bad> bad);
@@ -132,7 +135,7 @@ T from_bad(const Bad &bad) {
   }
 }
 
-/// Calls and, where an _async call was accepted, waits for its outcome.
+/// Makes the call. If an _async call was accepted, waits for its result.
 template <class... A>
 int32_t call_to_the_end(Bench &bench, int32_t (*function)(A...), const std::tuple<A...> &arguments) {
   bench.outputs.request = nullptr;
@@ -167,7 +170,8 @@ void misuse_all(Bench &bench, const std::string &name, int32_t (*function)(A...)
   (misuse_argument<I>(bench, name, function, good, args[I]), ...);
 }
 
-/// Adds a function: good(bench) gives arguments of which each alone is then replaced by bad ones.
+/// Adds a function. good(bench) gives valid arguments, each of which is then replaced by bad
+/// values.
 template <class... A>
 void add(Rows &rows, const char *name, int32_t (*function)(A...), std::type_identity_t<std::function<std::tuple<A...>(Bench &)>> good,
          std::vector<Arg> args) {

@@ -10,7 +10,7 @@ Arg folders() {
                 text(too_long.c_str(), ZERO_E_INVALID_ARGUMENT, "4096"), text("/dev/null/saves", ZERO_E_SYSTEM, "/dev/null/saves")});
 }
 
-/// Of loads, to which a folder that is not there is one without saves.
+/// Folders of loads. For a load, a missing folder is a folder without saves.
 Arg loaded_folders() {
   static const std::string too_long(4096, 'f');
   return texts({text(nullptr, ZERO_E_INVALID_ARGUMENT, "folder is NULL"), text("", ZERO_E_INVALID_ARGUMENT, "folder has 0 bytes"),

@@ -9,7 +9,8 @@ namespace {
 /// Functions that return no status: called with whatever is bad for them.
 void add_special(Rows &rows, const char *name, std::function<void(Bench &)> run) { rows.push_back({name, std::move(run)}); }
 
-/// A release: NULL is silent; whatever is no live handle of the kind leaves an error and takes nothing away.
+/// A release: NULL is silent; whatever is no live handle of the kind leaves an error and takes
+/// nothing away.
 template <class Handle>
 void add_release(Rows &rows, const char *name, void (*release)(Handle *), Arg handles) {
   rows.push_back({name, [=, row = std::string(name)](Bench &bench) {

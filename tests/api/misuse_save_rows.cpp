@@ -1,10 +1,10 @@
-/// @file The rows of saves as tools see them.
+/// @file The rows of zero/save.h.
 #include "misuse.h"
 
 namespace zero::test {
 namespace {
 
-/// Of folders that are to hold saves.
+/// Folders that must contain saves.
 Arg saved_folders() {
   return texts({text(nullptr, ZERO_E_INVALID_ARGUMENT, "folder is NULL"), text("", ZERO_E_INVALID_ARGUMENT, "folder is empty"),
                 text("/dev/null/saves", ZERO_E_SYSTEM, "/dev/null/saves"), text("/nowhere", ZERO_E_NOT_FOUND, "/nowhere")});
@@ -15,7 +15,7 @@ Arg text_nbytes() { return values({-1, INT64_MIN}); }
 
 using TextCall = int32_t (*)(const zero_save *, int32_t, char *, int64_t, int64_t *);
 
-/// describe and differences.
+/// Adds rows for zero_save_describe and zero_save_differences.
 void add_text(Rows &rows, const char *name, TextCall function) {
   add(rows, name, function,
       [](Bench &b) {

@@ -1,4 +1,5 @@
-/// @file Every exported function, every argument, misused: the right code, a text that names what was given, outputs untouched, no crash.
+/// @file Every exported function, every argument, misused: the right code, a text that names what
+/// was given, outputs untouched, no crash.
 #include "misuse.h"
 
 #include <unistd.h>

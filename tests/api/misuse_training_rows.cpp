@@ -1,5 +1,5 @@
-/// @file The rows of what trainings ask of optimizers beyond the plain step: parameter sets, micro-steps, first values, module buffers,
-/// slots, verification.
+/// @file The rows of what trainings ask of optimizers beyond the plain step: parameter sets,
+/// micro-steps, first values, module buffers, slots, verification.
 #include "misuse.h"
 
 #include <cmath>
@@ -90,7 +90,8 @@ void add_module_buffer_rows(Rows &rows) {
            [](Bench &b) { return std::tuple<zero_optimizer *, void *>(b.world.running, nullptr); }, {optimizer_handle(), stream()});
 }
 
-/// Signal handlers call it, so its errors have codes but no texts: what zero_last_error_copy tells stays as it was.
+/// Signal handlers call it, so its errors have codes but no texts. The text of zero_last_error_copy
+/// must stay unchanged.
 void add_stop_row(Rows &rows) {
   rows.push_back({"zero_optimizer_request_stop", [](Bench &b) {
                     const auto judge_code = [&](zero_optimizer *optimizer, int64_t reason, int32_t code) {

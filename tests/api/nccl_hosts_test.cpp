@@ -1,5 +1,6 @@
-/// @file zero_group_create_nccl and zero_group_unique_id: groups that meet over TCP by an id or by torchrun's variables. Ranks are requests
-/// of one process, each begun on a host of its own as far as it knows.
+/// @file zero_group_create_nccl and zero_group_unique_id: groups that meet over TCP by an id or by
+/// torchrun's variables. Ranks are requests of one process, each begun on a host of its own as far
+/// as it knows.
 #include "nccl_world.h"
 #include "variables.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 using Id = std::array<char, 256>;
 
-/// A port of this host that nobody has, and none of those that the system hands out by itself.
+/// Returns a free port of this host, outside the range of ports that the system assigns itself.
 int64_t free_port() {
   static std::mt19937_64 random(std::random_device{}());
   for (;;) {
@@ -51,7 +52,8 @@ std::string id_of_this_host(int64_t port = 0) {
 /// The host of each rank: 0 0 1.
 std::string host_of(int64_t rank) { return std::to_string(rank / 2); }
 
-/// Begins every rank with begin(rank, config, out), as if on its host, and runs body(self) on a thread for each.
+/// Begins every rank with begin(rank, config, out), as if on its host, and runs body(self) on a
+/// thread for each.
 template <class Body>
 void run_hosts(const std::function<int32_t(int64_t, const zero_config *, zero_request **)> &begin, Body &&body) {
   std::vector<zero_request *> requests(static_cast<size_t>(kRanks));

@@ -1,5 +1,6 @@
-/// @file zero/group.h with ZERO_KEY_NCCL: collectives on memory of a device, in the order of the caller's streams, and what is refused.
-/// Ranks are threads: several over an NCCL of threads and emulated devices, one over NCCL where there is a CUDA device.
+/// @file zero/group.h with ZERO_KEY_NCCL: collectives on memory of a device, in the order of the
+/// caller's streams, and what is refused. Ranks are threads: several over an NCCL of threads and
+/// emulated devices, one over NCCL where there is a CUDA device.
 #include "nccl_world.h"
 
 #include <barrier>
@@ -164,7 +165,8 @@ TEST_F(NcclCalls, MemoryAndStreamsOfOtherDevicesAreRefusedAndTheGroupGoesOn) {
   });
 }
 
-/// A transfer that never ends, and an abort that hangs: until it comes back memory is not the caller's.
+/// A transfer that never ends, and an abort that hangs: until it comes back memory is not the
+/// caller's.
 TEST_F(NcclCalls, MemoryOfACallThatFailedIsTheCallersWhenTheGroupIsQuiet) {
   fake_nccl_reset();
   std::barrier together(kRanks);

@@ -1,5 +1,6 @@
-/// @file Ranks of groups that reach devices, through the public API: their configs, streams and memory. Several ranks are threads over an
-/// NCCL of threads and emulated devices; one is over NCCL where there is a CUDA device.
+/// @file The ranks of groups over NCCL, through the public API: their configs, streams and memory.
+/// Several ranks are threads over a fake NCCL and emulated devices; a single rank uses NCCL if
+/// there is a CUDA device.
 #pragma once
 
 #include "api_world.h"
@@ -28,7 +29,7 @@ inline std::string fresh_name() {
   return "nccl_api." + std::to_string(::getpid()) + "." + std::to_string(number++);
 }
 
-/// Keys of a group that reaches a device.
+/// Keys of a group in device memory.
 struct NcclConfig {
   explicit NcclConfig(int64_t device) {
     ZERO_EXPECT_OK(zero_config_create(&config));
@@ -44,14 +45,15 @@ struct NcclConfig {
   zero_config *config = nullptr;
 };
 
-/// One rank: a group, a stream, and memory of the rank's device that holds one value everywhere when the stream comes to it.
+/// One rank: a group, a stream, and device memory with one value in all elements once the stream
+/// reaches it.
 struct Rank {
-  /// Meets the others by name.
+  /// Meets the other ranks by name.
   Rank(const std::string &name, int64_t number) : rank(number) {
     const NcclConfig keys(device);
     ZERO_EXPECT_OK(zero_group_create_local(name.c_str(), rank, kRanks, keys.config, &group));
   }
-  /// Takes over what a request made.
+  /// Takes over the group of a request.
   Rank(zero_request *made, int64_t number) : rank(number) {
     ZERO_EXPECT_OK(zero_request_wait(made));
     ZERO_EXPECT_OK(zero_request_group(made, &group));
@@ -72,7 +74,7 @@ struct Rank {
     caller_copy(stream, lent.back(), values.back().data(), nbytes, late);
     return static_cast<float *>(lent.back());
   }
-  /// What memory of the device holds, as another stream sees it.
+  /// Returns values in device memory, read through another stream.
   std::vector<float> seen(const float *data, int64_t count) const {
     std::vector<float> got(static_cast<size_t>(count));
     void *other = caller_stream_create(device);

@@ -1,5 +1,5 @@
-/// @file Allocations of libzero fail one after the other, once and for ever, in each call on saves:
-/// no crash, no wrong text, nothing leaked, and the saves of the folder stay.
+/// @file Makes allocations of libzero fail one after the other, once and permanently, in each call
+/// on saves. There is no crash, no wrong text and no leak, and the saves of the folder stay.
 #include "allocation_faults.h"
 #include "api_world.h"
 #include "holdings.h"
@@ -22,7 +22,8 @@ namespace {
 
 constexpr int64_t kCount = 300;
 
-/// A folder of saves, removed with all that is in it; in memory where there is such a file system.
+/// A folder of saves, removed with all its contents. It is in memory if there is such a file
+/// system.
 class SavesFolder {
  public:
   SavesFolder() {
@@ -35,7 +36,7 @@ class SavesFolder {
     std::filesystem::remove_all(path_, ignored);
   }
   const std::string &path() const { return path_; }
-  /// Without the saves.
+  /// Removes the saves.
   void clear() const {
     for (const auto &entry : std::filesystem::directory_iterator(path_)) std::filesystem::remove_all(entry);
   }
@@ -44,7 +45,7 @@ class SavesFolder {
   std::string path_;
 };
 
-/// An optimizer that runs, in a group of one.
+/// A running optimizer in a group of one.
 struct Training {
   explicit Training(bool begun) {
     int64_t id = 0;
@@ -100,7 +101,7 @@ void fill(const SavesFolder &folder) {
   }
 }
 
-/// A call whose allocations fail. `text` is all that it tells: it must not depend on memory.
+/// A call whose allocations fail. `text` is its whole output, which must not depend on memory.
 struct Row {
   const char *name;
   std::function<void()> prepare;
@@ -143,7 +144,8 @@ int64_t run_once(const Row &row, int64_t index, bool always, const std::string &
   return requests;
 }
 
-/// Caches of frames keep a few blocks more or less, as threads happen to meet. A leak of the smallest block in each of 200 runs exceeds this.
+/// Caches of frames keep a varying number of blocks, depending on the timing of threads. A leak of
+/// the smallest block in each of 200 runs exceeds this.
 constexpr int64_t kCachedNbytes = 2048;
 
 void fail_each(const Row &row, int64_t most_runs) {
@@ -250,7 +252,7 @@ TEST_F(OutOfMemoryOnSaves, ASaveIsRemovedOrStaysUncommitted) {
   fail_each({"remove", prepare, [&](std::string *) { return zero_save_remove(copy.path().c_str(), name.c_str()); }, clean_up}, 100);
 }
 
-/// A save that failed costs neither the saves of the folder nor a later save.
+/// A failed save harms neither the saves of the folder nor a later save.
 TEST_F(OutOfMemoryOnSaves, ASaveOfARunIsCommittedOrAnErrorIsReturned) {
   const SavesFolder copy;
   std::unique_ptr<Training> training;

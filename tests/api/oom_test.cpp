@@ -1,5 +1,6 @@
-/// @file Allocations of libzero fail one after the other, once and for ever, under a whole run from creation to release: no crash, no hang,
-/// nothing leaked, and a rank whose peer failed gets an error.
+/// @file Makes allocations of libzero fail one after the other, once and permanently, in a whole
+/// run from creation to release. There is no crash, no hang and no leak, and a rank whose peer
+/// failed gets an error.
 #include "allocation_faults.h"
 #include "api_world.h"
 #include "holdings.h"
@@ -16,15 +17,16 @@ namespace zero::test::oom_test {
 namespace {
 
 constexpr int64_t kCount = 600;
-/// Runs that must succeed wait long, because the machine may be busy; the others only as long as a lost rank costs.
+/// Runs that must succeed have a long deadline, because the machine may be busy. The others have a
+/// short one, the cost of a lost rank.
 constexpr int64_t kLongMs = 30'000;
 constexpr int64_t kShortMs = 1000;
 
-/// What one rank's run came to.
+/// The result of one rank's run.
 struct Outcome {
   int32_t status = ZERO_OK;  ///< the first error
   int calls = 0;             ///< calls that succeeded
-  int last_collective = 0;   ///< calls that had succeeded when the last collective had
+  int last_collective = 0;   ///< calls that had succeeded when the last collective succeeded
   std::string text;
 };
 
@@ -35,7 +37,8 @@ std::string scratch_folder() {
   return path;
 }
 
-/// One rank from creation to release. Calls after the first error are left out; releases never are.
+/// One rank from creation to release. After the first error other calls are skipped, but never
+/// releases.
 class Run {
  public:
   Run(int64_t rank, int64_t size, const std::string &name, int64_t deadline_ms) {
@@ -107,7 +110,7 @@ class Run {
     }
   }
 
-  /// Parameters out and in again.
+  /// Exports parameters, and loads them again.
   void plain_files() {
     const std::string path = scratch_folder() + "/model.safetensors";
     if (!go(zero_checkpoint_create(group_, nullptr, &checkpoint_)) || !go(zero_checkpoint_add_optimizer(checkpoint_, "", optimizer_))) return;
@@ -121,7 +124,7 @@ class Run {
   zero_checkpoint *checkpoint_ = nullptr;
 };
 
-/// Runs all ranks with the index-th request failing and returns how they ended.
+/// Runs all ranks while the index-th request fails, and returns their results.
 std::vector<Outcome> run_ranks(int64_t size, int64_t index, bool always, int64_t *out_requests) {
   static int counter = 0;
   const std::string name = "libzero-oom-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
@@ -161,7 +164,7 @@ void check_outcomes(const std::vector<Outcome> &outcomes, int64_t index, bool al
   }
   ++tally.runs;
   tally.failed += some_failed;
-  // A rank that completed everything must not have had a peer that missed a collective.
+  // If a rank completed all calls, none of its peers may have missed a collective.
   if (!one_missed_a_collective) return;
   for (const Outcome &outcome : outcomes) {
     EXPECT_NE(ZERO_OK, outcome.status) << "request " << index << (always ? " and later" : "")
@@ -180,17 +183,17 @@ void run_series(int64_t size, int64_t requests, int64_t stride, bool always, Tal
   }
 }
 
-/// What a whole series of failures leaves behind.
+/// Growth of resources after a whole series of failures.
 struct Growth {
   int64_t files;
   int64_t maps;
   int64_t heap_nbytes;
 };
 
-/// Caches keep a bounded number of blocks, which comes and goes by a few from series to series.
+/// Caches keep a bounded number of blocks, which varies a little between series.
 constexpr int64_t kCachedNbytes = 512;
 
-/// Caches may still fill in the first series; what leaks, grows in each.
+/// Caches may still fill in the first series; a leak grows in each series.
 Growth growth_of_series(int64_t size, int64_t requests, int64_t stride, Tally &tally) {
   Growth growth{};
   for (int series = 0; series < 4; ++series) {
@@ -226,7 +229,7 @@ TEST_P(OutOfMemory, EveryAllocationMayFail) {
       static_cast<long long>(growth.maps), static_cast<long long>(growth.heap_nbytes));
   EXPECT_EQ(0, growth.files);
   EXPECT_EQ(0, growth.maps);
-  // A leak of one byte, which takes a block of 32, in one of three runs would show.
+  // A leak of one byte, which takes a block of 32, in one of three runs would exceed the limit.
   EXPECT_LT(growth.heap_nbytes, kCachedNbytes);
   EXPECT_GT(tally.failed, 0);
 
@@ -243,7 +246,7 @@ TEST(OutOfMemoryAtFirst, TheMpiModuleIsAbsentWhereThereIsNoMemoryToLoadIt) {
   EXPECT_EQ(has, 0);
 }
 
-/// The first run of a process, in which caches, pools and the table of handles are still to be made.
+/// The first run of a process, before caches, pools and the table of handles exist.
 TEST(OutOfMemoryAtFirst, ACreationThatFailedLeavesNothingBehind) {
   zero_config *config = nullptr;
   allocation_faults_begin(0, 1);

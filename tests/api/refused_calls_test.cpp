@@ -1,5 +1,5 @@
-/// @file Ranks to which a sandbox refuses one system call: they work without it or end with an error, soon, and wait for nothing at full
-/// speed. Knows only the public API.
+/// @file Ranks to which a sandbox refuses one system call: they work without it or end with an
+/// error, soon, and wait for nothing at full speed. Knows only the public API.
 #include "tests/api/trained_values.h"
 #include "tests/group/process_ranks.h"
 #include "tests/refused_calls.h"

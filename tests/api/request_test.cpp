@@ -1,4 +1,4 @@
-/// @file Requests as a program uses them: what is under way, what ends, and what becomes of results.
+/// @file Requests as a program uses them: progress, ends, and the lifetime of results.
 #include "api_world.h"
 
 #include <zero/request.h>
@@ -8,7 +8,8 @@
 namespace zero::test::request_test {
 namespace {
 
-/// Optimizers of two ranks that this thread holds, of stage 3, with a parameter of eight elements; begun.
+/// Optimizers of two ranks that this thread holds, of stage 3, with a parameter of eight elements;
+/// begun.
 struct TwoOptimizers {
   explicit TwoOptimizers(const char *name) : groups(name) {
     zero_config *config = nullptr;

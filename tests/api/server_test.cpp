@@ -1,5 +1,5 @@
-/// @file Parameter servers as a program uses them: the bits of a sequential program, replays, means. The reference of updates is an
-/// optimizer of one rank.
+/// @file Parameter servers as a program uses them: the bits of a sequential program, replays,
+/// means. The reference of updates is an optimizer of one rank.
 #include "tests/api/server_world.h"
 #include "tests/sizes.h"
 
@@ -21,7 +21,7 @@ using namespace server_world;
 
 float first_value(int64_t i) { return static_cast<float>((i * 37) % 101 - 50) / 64; }
 
-/// What worker `worker` pushes in round `round` when it sees `params`.
+/// The value that worker `worker` pushes in round `round` for parameter value `param`.
 float pushed_value(float param, int64_t worker, int64_t round, int64_t i) {
   return param * 0.25F + static_cast<float>((worker * 31 + round * 17 + i * 7) % 29 - 14) / 32;
 }
@@ -33,7 +33,7 @@ Values pushed_values(const Values &params, int64_t worker, int64_t round) {
 }
 
 struct Served {
-  Values params;                               ///< of all servers, at the end
+  Values params;                               ///< parameters of all servers, at the end
   std::vector<std::vector<uint16_t>> records;  ///< by server
   std::vector<zero_server_result> results;
 };
@@ -220,7 +220,7 @@ TEST(Server, AWorkerThatLeavesIsMissingFromLaterRounds) {
   EXPECT_EQ(served.params, program.params());
 }
 
-/// Ages and clocks, from the record alone.
+/// Checks ages and clocks, from the record alone.
 void check_record(const std::vector<uint16_t> &record, const Case &world, int64_t staleness, const zero_server_result &result) {
   std::vector<int64_t> clocks(static_cast<size_t>(world.workers));
   std::vector<int64_t> seen(static_cast<size_t>(world.workers));
@@ -349,7 +349,7 @@ TEST(Server, OthersGoOnWithoutAWorkerThatEndsInOrderOfArrival) {
     if (rank.id < 2) return serve(rank, {}, &served);
     if (rank.id < 4) return work(rank, world, {.rounds = 8});
     Values values(600);
-    ZERO_ASSERT_OK(zero_server_push(rank.server, values.data(), 600));  // and then it is released
+    ZERO_ASSERT_OK(zero_server_push(rank.server, values.data(), 600));  // the rank is released next
   });
   for (const zero_server_result &result : served.results) {
     EXPECT_EQ(result.lost_count, 1);

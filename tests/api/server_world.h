@@ -1,4 +1,5 @@
-/// @file Worlds of parameter servers and workers, which are threads of the test process. Knows only the public API.
+/// @file Makes worlds of parameter servers and workers, which are threads of the test process.
+/// Knows only the public API.
 #pragma once
 
 #include "tests/api/api_world.h"

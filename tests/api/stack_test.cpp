@@ -1,4 +1,5 @@
-/// @file The stack that calls need at most, as zero/zero.h promises: ranks are threads that have no more.
+/// @file The largest stack that calls need, as zero/zero.h promises: ranks are threads with that
+/// stack.
 #include <zero/zero.h>
 
 #include <gtest/gtest.h>
@@ -13,12 +14,12 @@ namespace {
 
 constexpr size_t kStackBytes = 128 * 1024;
 constexpr int64_t kRanks = 2;
-constexpr int64_t kCount = 96 * 96;  // of each tensor
+constexpr int64_t kCount = 96 * 96;  // elements of each tensor
 
 struct Training {
   std::string algorithm;
   int64_t stage = 0;
-  bool coded = false;  ///< parameters and second moments have 8 bits
+  bool coded = false;  ///< 8-bit parameters and second moments
 
   std::string text() const { return algorithm + " stage " + std::to_string(stage) + (coded ? " 8-bit" : ""); }
 };
@@ -30,7 +31,7 @@ struct Rank {
   std::array<char, 512> text = {};
 };
 
-/// What has the last call's status, unless an earlier one has failed.
+/// Keeps the status of the first call that failed.
 class First {
  public:
   explicit First(Rank &rank) : rank_(rank) {}

@@ -1,5 +1,6 @@
-/// @file Programs that run without some of their standard input, output and error: groups, buffers and training have the same results, and
-/// what the program prints and reads meanwhile reaches nothing of the library. Knows only the public API.
+/// @file Programs without some of standard input, output and error: groups, buffers and training
+/// have the same results, and what the program prints and reads meanwhile does not reach the
+/// library. Knows only the public API.
 #include "tests/api/api_world.h"
 #include "tests/api/trained_values.h"
 #include "tests/group/process_ranks.h"
@@ -26,7 +27,7 @@ std::string train_as(const std::string &name, int64_t rank, int64_t size) {
   return values;
 }
 
-/// What a process says of a body that trains while it prints to closed descriptors.
+/// Returns the text of a body that trains while its process prints to closed descriptors.
 template <class Body>
 std::string without_standard_fds(int closed, Body &&body) {
   close_standard_fds(closed);

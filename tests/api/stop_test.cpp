@@ -87,7 +87,8 @@ TEST(Stop, BadHandlesAndReasonsAreCodesWithoutATextOfTheirOwn) {
   EXPECT_EQ(0, reason_of_step(world.running));
 }
 
-/// The thread is interrupted anywhere: within calls that take locks, write error texts, make handles and release them.
+/// The thread is interrupted anywhere: within calls that take locks, write error texts, make
+/// handles and release them.
 TEST(Stop, AHandlerMayInterruptAnyCall) {
   const World world;
   const Handler handler(SIGUSR2);
@@ -122,7 +123,8 @@ TEST(Stop, AHandlerMayInterruptAnyCall) {
   if (training != world.running) zero_optimizer_release(training);
 }
 
-/// A request reaches the optimizer while its handle is live, and is ZERO_E_BAD_HANDLE afterwards, also where its place is used anew.
+/// A request reaches the optimizer while its handle is live. Afterwards it returns
+/// ZERO_E_BAD_HANDLE, even if the slot of the handle is used again.
 TEST(Stop, ThreadsMayAskWhileTheHandleIsReleased) {
   World world;
   std::atomic<zero_optimizer *> current{world.new_optimizer()};

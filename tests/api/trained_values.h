@@ -1,4 +1,5 @@
-/// @file A short training of a group, with buffers and a part of the group beside it, as a text of its results. Knows only the public API.
+/// @file A short training of a group, with buffers and a part of the group beside it, as a text of
+/// its results. Knows only the public API.
 #pragma once
 
 #include <zero/zero.h>

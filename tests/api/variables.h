@@ -1,4 +1,4 @@
-/// @file Variables of the process, unset again with the test.
+/// @file Sets environment variables of the process for one test.
 #pragma once
 
 #include <cstdlib>
