@@ -52,8 +52,8 @@ struct BucketSettings {
 
 /// How ranks get whole parameters.
 struct GatherSettings {
-  int64_t below;         ///< elements; smaller parameters stay whole in stage 3
-  bool one_copy;         ///< ranks of a host keep one copy of whole parameters
+  int64_t below;  ///< elements; smaller parameters stay whole in stage 3
+  bool one_copy;  ///< ranks of a host keep one copy of whole parameters
   /// Code of the differences by which parameters follow their masters; nullptr: parameters are gathered
   /// themselves.
   const kernels::Coder *code;

@@ -110,7 +110,8 @@ Status Sealing::check_room_to_meet() const {
 }
 
 NeedOptions Sealing::needs() const {
-  const int64_t of_replicas = parts_.replicas.workspace_nbytes() + parts_.gradients.reductions().workspace_nbytes(parts_.state.layout.formats()) +
+  const int64_t of_replicas = parts_.replicas.workspace_nbytes() +
+                              parts_.gradients.reductions().workspace_nbytes(parts_.state.layout.formats()) +
                               parts_.gathers.strategy().workspace_nbytes();
   return {.alone = parts_.alone(),
           .adopts = parts_.one_copy() && parts_.rank() > 0,
@@ -229,9 +230,9 @@ Task Sealing::reach_devices(bool *out) {
   std::vector<int64_t> devices(static_cast<size_t>(parts_.group->size()));
   std::vector<int64_t> reached(devices.size());
   ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, parts_.memory->device->index(), devices));
-  const bool here = parts_.group->transport().capabilities().within_process && std::all_of(devices.begin(), devices.end(), [this](int64_t device) {
-                      return parts_.memory->device->reach(device).ok();
-                    });
+  const bool here =
+      parts_.group->transport().capabilities().within_process &&
+      std::all_of(devices.begin(), devices.end(), [this](int64_t device) { return parts_.memory->device->reach(device).ok(); });
   ZERO_CO_AWAIT(all_gather_word(*parts_.groups.gather(), SealRound::devices, here ? 1 : 0, reached));
   *out = std::all_of(reached.begin(), reached.end(), [](int64_t other) { return other == 1; });
   co_return Status();

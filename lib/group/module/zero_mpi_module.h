@@ -59,7 +59,7 @@ typedef struct zero_mpi_table {
   void (*error_text)(int32_t error, char *out, int64_t out_nbytes);
 
   /* Begins to duplicate a communicator (a Fortran handle, or ZERO_MPI_WORLD); *out is ready when
-     *request has ended. */
+   *request has ended. */
   int32_t (*comm_duplicate)(int64_t fortran, uint64_t *out, uint64_t *request);
   /* Rank and size of a ready communicator; errors on it are returned from now on. */
   int32_t (*comm_open)(const uint64_t *comm, int64_t *out_rank, int64_t *out_size);

@@ -31,8 +31,8 @@ extern "C" {
 
 /* The use of `data` and `nbytes` in a move. */
 enum {
-  ZERO_NCCL_RECV = 0,      /* received from the peer */
-  ZERO_NCCL_SEND = 1,      /* sent to the peer */
+  ZERO_NCCL_RECV = 0, /* received from the peer */
+  ZERO_NCCL_SEND = 1, /* sent to the peer */
   /* Sent from `data` to all ranks if this rank is the peer, otherwise received from the peer. */
   ZERO_NCCL_BROADCAST = 2,
   /* Receives the pieces of all ranks in order; this rank's piece, number `peer`, is already in its
