@@ -23,7 +23,7 @@ void server_options_see(struct server_options *options, const char *name, const 
 /// return int it gives 0, or -1 after a line on standard error.
 int server_options_settle(const struct server_options *options, int64_t ranks);
 
-/// SIGTERM, SIGINT and SIGUSR1 end the processes of all ranks from now on: there is nothing to save.
+/// SIGTERM, SIGINT and SIGUSR1 now end all processes of the run: there is nothing to save.
 void servers_end_by_signals(void);
 
 /// One rank. All is zero before servers_open().
@@ -44,8 +44,8 @@ struct servers {
 /// A collective.
 int servers_open(struct servers *servers, const struct server_options *options, zero_group *group, int64_t count, zero_group **out_alone);
 
-/// Adds the settings of servers to a config that has algorithm and rates, and connects all ranks. On
-/// a server `parameters` are the first values. A collective.
+/// Adds the settings of servers to a config that has algorithm and rates, and connects all ranks.
+/// On a server `parameters` are the first values. A collective.
 int servers_connect(struct servers *servers, zero_config *config);
 
 /// Makes the other ranks fail too, if this one fails before it is connected.
@@ -54,15 +54,15 @@ void servers_give_up(struct servers *servers);
 /// Also after a failure.
 void servers_release(struct servers *servers);
 
-/// Serves until no worker is left. Then `parameters` are the final values on all servers, and rank 0
-/// prints the counts.
+/// Serves until no worker is left. Then `parameters` are the final values on all servers, and rank
+/// 0 prints the counts.
 int servers_serve(struct servers *servers);
 
 /// Makes `gradients` from `parameters`, on batch `step` of all.
 typedef int (*server_batch)(void *context, int64_t step);
 
-/// Works on the batches 0 .. steps - 1 of which this worker has every so many: pulls, calls `batch`,
-/// pushes; then leaves.
+/// Takes its part of the batches 0 .. steps - 1: for each it pulls, calls `batch` and pushes. Then
+/// it leaves.
 int servers_work(struct servers *servers, int64_t steps, server_batch batch, void *context);
 
 #endif
