@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from gpt_shapes import flatten, gpt2_blocks
 from library import Library
 
 F32, BF16 = 1, 4
@@ -29,22 +30,6 @@ KEY_THREADS, KEY_OVERLAP, KEY_MASTER = 102, 306, 353
 MASTER_F32, MASTER_REMAINDER = 0, 2
 SOURCE_LOCAL = 0
 WARM_UPS = 2
-
-
-def gpt2_blocks(scale=1.0):
-    """Shapes of GPT-2 small: the embeddings, 12 blocks, the last normalisation."""
-
-    def scaled(extent):
-        return max(1, round(extent * math.sqrt(scale)))
-
-    width = scaled(768)
-    block = [(width,), (width,), (width, 3 * width), (3 * width,), (width, width), (width,)]
-    block += [(width,), (width,), (width, 4 * width), (4 * width,), (4 * width, width), (width,)]
-    return [[(scaled(50257), width), (scaled(1024), width)]] + [block] * 12 + [[(width,), (width,)]]
-
-
-def flatten(blocks):
-    return [shape for block in blocks for shape in block]
 
 
 class Table:
