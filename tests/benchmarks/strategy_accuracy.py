@@ -29,6 +29,8 @@ GPT_ROWS = [  # options beside the synchronous run's, and by how much the loss m
     ("--replica-ranks 2 --sync-every 64 --sync-code i4", 0.05),
     ("--replica-ranks 2 --sync-every 64 --outer nesterov", 0.05),
     ("--replica-ranks 2 --sync-every 16 --outer nesterov", 0.05),
+    ("--replica-ranks 2 --sync-every 16", 0.05),
+    ("--replica-ranks 2 --sync-every 4", 0.05),
     ("--replica-ranks 2 --strategy diloco", 0.05),
 ]
 FASHION_ROWS = [

@@ -26,6 +26,7 @@ OURS = {  # name: keys, and the bytes per element that leave a host
     "fp32": ({}, 4),
     "fp32, replicas": (HOST, 4),
     "i8 gradients": ({**HOST, KEY_GRAD_CODE: I8}, 1 + 4 / LINE),
+    "i4 gradients": ({**HOST, KEY_GRAD_CODE: I4}, 0.5 + 4 / LINE),
     "i4 gradients, i4 gathers": ({**HOST, KEY_GRAD_CODE: I4, KEY_GATHER_CODE: I4}, 0.5 + 4 / LINE),
     "local steps": (LOCAL, 4),
     "local steps, i4": ({**LOCAL, KEY_SYNC_CODE: I4}, 0.5 + 4 / LINE),
