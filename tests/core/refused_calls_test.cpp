@@ -49,7 +49,7 @@ TEST(RefusedCalls, RandomNumbersComeFromTheirFileWhereTheCallIsRefused) {
 }
 
 TEST(RefusedCalls, WithoutRandomNumbersThereIsAnError) {
-  expect_under_refusal({SYS_getrandom, SYS_openat}, "of which names are made: getrandom says ", two_random_numbers);
+  expect_under_refusal({SYS_getrandom, SYS_openat}, "names of shared memory and saves: getrandom says ", two_random_numbers);
 }
 
 /// As a thread of the pool waits for work.
