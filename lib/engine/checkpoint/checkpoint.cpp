@@ -1,4 +1,4 @@
-/// @file What saves and loads have in common: their votes, and the optimizers that stand still meanwhile.
+/// @file Checkpoint: the votes that saves and loads share, and the pause of the optimizers.
 #include "engine/checkpoint/checkpoint.h"
 
 #include "engine/checkpoint/votes.h"
@@ -60,7 +60,8 @@ void SavedRun::let_go() {
   votes.let_go();
 }
 
-/// When the caller calls, so that the save or load has its place among the caller's calls of the optimizers.
+/// When the caller calls, so that the save or load has its place among the caller's calls of the
+/// optimizers.
 Checkpoint::Busy::Busy(const Checkpoint &checkpoint) : token(checkpoint.token_), run_token(checkpoint.run_->token), holds(checkpoint.queue()) {
   for (const SavedThings::SavedOptimizer &each : checkpoint.things_.optimizers()) {
     optimizers.emplace_back(each.state.optimizer());
@@ -84,7 +85,8 @@ Task Checkpoint::guarded(Task body, std::shared_ptr<Busy> busy) {
     status = exception_status();
   }
   busy->release();
-  // The others wait for this rank in a vote that it will not come to: they are told. Copies of a status share its text.
+  // The others wait for this rank in a vote that it will not come to: they are told. Copies of a
+  // status share its text.
   if (!status.ok() && !is_agreed(status)) {
     if (!run_->votes.is_open()) (void)co_await open_votes(Caller::save);
     if (run_->votes.is_made()) votes().fail(status);

@@ -1,5 +1,6 @@
-/// @file Checkpoint: things that are saved and loaded together, and the steps of a save or a load with the votes between them. Knows ranks,
-/// optimizers and files' names; how files look is lib/checkpoint's.
+/// @file Checkpoint: things that are saved and loaded together, and the steps of a save or a load
+/// with the votes between them. Knows ranks, optimizers and files' names; how files look is
+/// lib/checkpoint's.
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -32,35 +33,40 @@ struct SavedRun {
   SavedRun() = default;
   SavedRun(const SavedRun &) = delete;
   ~SavedRun() { let_go(); }
-  /// A save or load is called: what failed before goes, and the group of its votes is asked for, unless another is in progress.
+  /// A save or load is called: what failed before goes, and the group of its votes is asked for,
+  /// unless another is in progress.
   void begin(Group &whole);
-  /// Before a group goes: the progress thread may sleep on its doorbell. While no save or load is in progress.
+  /// Before a group goes: the progress thread may sleep on its doorbell. While no save or load is
+  /// in progress.
   void let_go();
   bool is_idle() const { return token.use_count() == 1; }
 
-  const std::shared_ptr<OperationQueue> queue = std::make_shared<OperationQueue>();  ///< of saves and loads, one after the other
+  /// Runs saves and loads, one after the other.
+  const std::shared_ptr<OperationQueue> queue = std::make_shared<OperationQueue>();
   const std::shared_ptr<WorkBell> bell = std::make_shared<WorkBell>();
-  const std::shared_ptr<const int> token = std::make_shared<const int>(0);  ///< each save and load in progress holds one
+  /// Each save and load in progress holds one.
+  const std::shared_ptr<const int> token = std::make_shared<const int>(0);
   QueueWatch watch;
   int64_t lane = 0;
   SnapshotMemory copies;
   VoteGroup votes;
-  std::string run_id;                          ///< empty before the first save or load
+  std::string run_id;  ///< empty before the first save or load
   std::string previous_id;
 };
 
-/// Tasks run in queue(), in the same order on every rank, and the checkpoint must outlive them. Arguments are checked here, except addresses
-/// of results.
+/// Tasks run in queue(), in the same order on every rank, and the checkpoint must outlive them.
+/// Arguments are checked here, except addresses of results.
 class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
  public:
   static Status create(std::shared_ptr<Group> group, const Config &config, std::shared_ptr<Checkpoint> *out);
-  /// Of one optimizer, whose run goes on from one such checkpoint to the next.
+  /// Creates the checkpoint of one optimizer; its run continues from one such checkpoint to the
+  /// next.
   static Status create_for(std::shared_ptr<Optimizer> optimizer, std::shared_ptr<Checkpoint> *out);
   Checkpoint(const Checkpoint &) = delete;
 
   SavedThings &things() { return things_; }
   const SavedThings &things() const { return things_; }
-  /// The run goes on with the first optimizer, from one checkpoint of it to the next.
+  /// The run follows the first optimizer, from one of its checkpoints to the next.
   Status add_optimizer(const std::string &prefix, std::shared_ptr<Optimizer> optimizer);
   Status rename(const char *in_file, const char *here);
   /// ZERO_E_STATE while a save or load is in progress, which uses the list.
@@ -68,7 +74,8 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   /// Streams are those of all optimizers' devices. Any thread.
   Status check_stream(void *stream) const;
 
-  /// Of saves and loads. Other calls of the optimizers wait while one uses them.
+  /// The queue of saves and loads. Other calls of the optimizers wait while a save or load uses
+  /// them.
   const std::shared_ptr<OperationQueue> &queue() const { return run_->queue; }
   /// `out` must not be nullptr; its struct_size is set here.
   Task save(std::string folder, void *stream, zero_checkpoint_result *out);
@@ -80,7 +87,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   /// Writes the parameters of all optimizers as plain safetensors. `dtype`: 0 or a float dtype.
   Task export_params(std::string path, int32_t dtype, void *stream, zero_checkpoint_result *out);
 
-  /// What the last load passed over or converted, a line each.
+  /// The entries that the last load skipped or converted, one per line.
   const std::string &skipped() const { return skipped_; }
 
  private:
@@ -88,7 +95,8 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   struct LoadJob;
   struct PlainJob;
   struct ExportJob;
-  /// While one lives, the checkpoint and its run have a save or load in progress; until release() nobody else uses the optimizers.
+  /// While a Busy exists, the checkpoint and its run have a save or load in progress; until
+  /// release() no other call uses the optimizers.
   struct Busy {
     explicit Busy(const Checkpoint &checkpoint);
     void release();

@@ -1,4 +1,5 @@
-/// @file An export of parameters, step by step: what is written, the files of each rank, their names and index.
+/// @file An export of parameters, step by step: what is written, the files of each rank, their
+/// names and index.
 #include "checkpoint/export.h"
 #include "core/choice.h"
 #include "engine/checkpoint/checkpoint.h"

@@ -17,13 +17,13 @@ constexpr int64_t kBeatMs = 200;
 constexpr int64_t kHurriedBeatMs = 2;  ///< while a step waits
 constexpr int64_t kWindUpMs = 5000;    ///< at most: the others wait in the vote that follows
 
-/// What each rank tells the others while it works with files.
+/// The words that each rank sends to the others while it works with files.
 enum Word : size_t {
   kEnded,
   kFailed,
   kSilentMs,
-  kReads,    ///< what a step would change
-  kAwaited,  ///< a step waits for that
+  kReads,    ///< it reads data that a step would change
+  kAwaited,  ///< a step waits for those reads
   kWishesLeft,
   kWishes,
   kSection,
@@ -76,7 +76,8 @@ Task FileJob::attend_alone(int64_t rank, int64_t progress_ms) {
   co_return silent(rank, work->silent_ms(), progress_ms);
 }
 
-/// The thread is not waited for longer than a moment: if it hangs, everything that it uses lives on.
+/// The thread is not waited for longer than a moment: if it hangs, everything that it uses lives
+/// on.
 Task FileJob::wind_up(int64_t deadline_ms) {
   work->cancel();
   WorkLook look(*work, std::min(kWindUpMs, deadline_ms / 2));

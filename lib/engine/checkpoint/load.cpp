@@ -1,4 +1,5 @@
-/// @file A load, step by step: the newest valid save, what of it this rank reads, its bytes, and what becomes of them.
+/// @file A load, step by step: the newest valid save, what of it this rank reads, its bytes, and
+/// what becomes of them.
 #include "checkpoint/save_reader.h"
 #include "checkpoint/saves.h"
 #include "checkpoint/tensor_files.h"
@@ -22,7 +23,8 @@ class CopySink final : public checkpoint::BlockSink {
  public:
   CopySink(const std::vector<LoadTarget> &targets, FileWork &work) : targets_(targets), work_(work) {}
   Status take(const checkpoint::Wanted &wanted, int64_t offset, std::span<const std::byte> data) override {
-    ZERO_TRY(work_.advance(0));  // work that was given up writes to nothing of the caller's any more
+    // Abandoned work no longer writes to memory of the caller.
+    ZERO_TRY(work_.advance(0));
     const LoadTarget &target = targets_[static_cast<size_t>(wanted.user)];
     if (target.state != nullptr) return target.state->store(target.id, target.slot, wanted.entries.begin + offset / target.entry_nbytes, data);
     if (!data.empty()) std::memcpy(target.memory + offset, data.data(), data.size());
@@ -46,7 +48,7 @@ struct Checkpoint::LoadJob final : FileJob {
   bool plain = false;  ///< rank 0: the folder holds plain files, or is one
   Folder saves;
   std::string name;
-  std::vector<std::byte> bytes;  ///< of the manifest
+  std::vector<std::byte> bytes;  ///< the manifest's
   checkpoint::Manifest manifest;
   bool one_save = false;  ///< the folder is a save itself
   int64_t fallback = 0;
@@ -86,7 +88,8 @@ Task Checkpoint::load_body(std::string folder, int32_t part, zero_checkpoint_res
   Status status;
   for (int64_t index = 0;; ++index) {
     Status found = co_await find_save(job, index);
-    // Behind a damaged save the error is that of the newest, unless there is an older one that is whole.
+    // Behind a damaged save the error is that of the newest, unless there is an older one that is
+    // whole.
     if (index > 0 && is_agreed(found)) {
       agreed_ = status;
       co_return status;
@@ -137,7 +140,7 @@ Task Checkpoint::find_plain(std::shared_ptr<LoadJob> job, bool *out) {
   co_return Status();
 }
 
-/// Rank 0 looks and tells the others, who open by the name that they are told.
+/// Rank 0 searches, and the others open the save by the name that it sends.
 Task Checkpoint::find_save(std::shared_ptr<LoadJob> job, int64_t index) {
   Group &group = votes();
   LoadJob *mine = job.get();

@@ -1,4 +1,5 @@
-/// @file A load of plain safetensors, step by step: all ranks read the headers, and each reads the values of its own cuts.
+/// @file A load of plain safetensors, step by step: all ranks read the headers, and each reads the
+/// values of its own cuts.
 #include "checkpoint/tensor_files.h"
 #include "core/hash.h"
 #include "engine/checkpoint/checkpoint.h"
@@ -26,7 +27,8 @@ using checkpoint::Wanted;
 
 constexpr std::string_view kScaleSuffix = ":param_scale";
 
-/// Plain files as a save's description: one section, in which each tensor has the slot "param" and, of 8-bit codes, their scales.
+/// Plain files as a save's description: one section, in which each tensor has the slot "param" and,
+/// of 8-bit codes, their scales.
 class PlainDescription {
  public:
   Status make(const TensorFiles &files) {
@@ -82,7 +84,8 @@ class PlainDescription {
     return {};
   }
 
-  /// Writers that store shared tensors once name the others in the metadata: "second name": "first name".
+  /// Writers that store shared tensors once name the others in the metadata: "second name": "first
+  /// name".
   void add_tie(const TensorFiles &files, const std::string &second, const std::string &first, checkpoint::Section *section) {
     if (files.find(second) >= 0 || files.find(first) < 0) return;
     SavedTensor tensor;

@@ -70,11 +70,11 @@ struct Checkpoint::SaveJob final : FileJob {
     if (work != nullptr) work->end();
   }
 
-  const bool background;  ///< the optimizers go on once there is a snapshot
+  const bool background;  ///< the optimizers continue once a snapshot exists
   const SavedExtras extras;
   const int64_t began_ns = now_ns();
   std::shared_ptr<Busy> busy;
-  Status prepared;  ///< of this rank
+  Status prepared;  ///< this rank's result
   std::string folder;
   std::string name;
   checkpoint::SaveDescription description;
@@ -89,7 +89,7 @@ struct Checkpoint::SaveJob final : FileJob {
   bool maybe_committed = false;
   int64_t nbytes = 0;
   zero_checkpoint_result result = {};
-  std::string run_id;  ///< copies, made while an error can still be everybody's
+  std::string run_id;  ///< copies, made while all ranks can still agree on an error
   std::string id;
 };
 
@@ -151,7 +151,8 @@ Task Checkpoint::save_in_one(std::shared_ptr<SaveJob> job) {
   co_return co_await write_and_commit(job);
 }
 
-/// All that needs the optimizers to stand still. No other rank is waited for: an error is for the vote that follows.
+/// All that needs the optimizers to stand still. No other rank is waited for: an error is for the
+/// vote that follows.
 Task Checkpoint::prepare(std::shared_ptr<SaveJob> job) {
   job->prepared = check_save(*job);
   if (job->prepared.ok()) job->prepared = co_await settle();
@@ -218,7 +219,7 @@ Task Checkpoint::write_and_commit(std::shared_ptr<SaveJob> job) {
   Status status = co_await make_folder(job);
   if (status.ok()) status = co_await write_files(job);
   if (status.ok()) status = co_await commit(job);
-  // An error of this rank alone is told to the others by whoever called.
+  // The caller reports an error of this rank alone to the others.
   if (is_agreed(status)) ZERO_CO_AWAIT(discard(job, status));
   co_return status;
 }
@@ -349,7 +350,8 @@ Task Checkpoint::commit(std::shared_ptr<SaveJob> job) {
   co_return Status();
 }
 
-/// Each rank removes its own files, then rank 0 the folder. Where ranks are lost, or the commit may have happened, all stays.
+/// Each rank removes its own files, then rank 0 removes the folder. If ranks are lost, or the
+/// commit may have happened, all files stay.
 Task Checkpoint::discard(std::shared_ptr<SaveJob> job, Status cause) {
   Group &group = votes();
   if (job->maybe_committed || !group.usable().ok() || !job->work->ended()) co_return Status();

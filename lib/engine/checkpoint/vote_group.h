@@ -1,5 +1,5 @@
-/// @file VoteGroup: the group in which the ranks of saves and loads vote, split from that of all ranks, so that votes meet nothing else.
-/// Knows groups; never votes.
+/// @file VoteGroup: the group in which the ranks of saves and loads vote, split from that of all
+/// ranks, so that votes meet nothing else. Knows groups; never votes.
 #pragma once
 
 #include "core/task.h"
@@ -13,8 +13,8 @@ namespace zero {
 /// A group that a rank has failed alone is made anew.
 class VoteGroup {
  public:
-  /// Submits the split from `whole`, if there is no group that may be used. Called when the caller calls, so that the split keeps its place
-  /// among the caller's other collectives of `whole`.
+  /// Submits the split from `whole`, if there is no group that may be used. Called when the caller
+  /// calls, so that the split keeps its place among the caller's other collectives of `whole`.
   void ask(Group &whole);
   /// Awaits that split, and names the call that votes from now on. A collective.
   Task open(Group &whole, Caller caller);
@@ -33,7 +33,8 @@ class VoteGroup {
   std::shared_ptr<Group> group_;
   std::shared_ptr<Group> made_;                 ///< by `making_`
   std::vector<std::shared_ptr<Group>> failed_;  ///< that were used before
-  std::shared_ptr<Operation> making_;           ///< the split that makes the next group; nullptr: none is in progress
+  /// The split that makes the next group; nullptr: none is in progress.
+  std::shared_ptr<Operation> making_;
 };
 
 }  // namespace zero

@@ -1,4 +1,5 @@
-/// @file The two exchanges of coded lines. The form is that of ZeRO++ (Wang et al., 2023, section 3.3), with one coding per block.
+/// @file The two exchanges of coded lines. The form is that of ZeRO++ (Wang et al., 2023, section
+/// 3.3), with one coding per block.
 #include "engine/compute/coded_mean.h"
 
 #include "core/default_floats.h"
@@ -86,7 +87,7 @@ void CodedMean::add_lost(const CodingLoss &loss, float *values, int64_t count) c
   for (int64_t i = 0; i < count; ++i) values[i] += loss.sent[i];
 }
 
-/// What is not finite is lost for good: one such gradient must not spoil those that follow.
+/// Non-finite losses are dropped, so that one such gradient does not spoil later ones.
 void CodedMean::keep_lost(const Part &part, const float *values, const std::byte *coded, float unit, float *out) const {
   const DefaultFloats floats;
   kernels::decode_lines(kernels::active(), *coder_, coded, part.count, part.full, decoded_);

@@ -1,5 +1,5 @@
-/// @file CodedMean: the sum or mean of fp32 values over ranks that are far from one another, as coded lines both ways. Knows ranks and
-/// kernels; never what the values are.
+/// @file CodedMean: the sum or mean of fp32 values over ranks that are far from one another, as
+/// coded lines both ways. Knows ranks and kernels; never what the values are.
 #pragma once
 
 #include "core/partition.h"
@@ -16,16 +16,19 @@
 
 namespace zero {
 
-/// What coding lost earlier, which is added before values are coded again, and where it writes what it loses then; the two may be the same.
+/// The losses of earlier coding, which are added before values are coded again, and the addresses
+/// that receive the new losses. Both may be the same memory.
 struct CodingLoss {
-  const float *sent = nullptr;  ///< of each value; nullptr: losses are dropped
+  const float *sent = nullptr;  ///< one per value; nullptr: losses are dropped
   float *sent_next = nullptr;
-  const float *result = nullptr;  ///< of each sum that this rank makes, one after another, before it is divided
+  /// One per sum that this rank makes, in order, before it is divided.
+  const float *result = nullptr;
   float *result_next = nullptr;
 };
 
-/// Each rank codes its values once. The owner of a part decodes those of all ranks, adds them in the fixed tree, and codes the result once;
-/// everyone, the owner too, takes what that decodes to. The results have the same bits on all ranks. One call at a time.
+/// Each rank codes its values once. The owner of a part decodes those of all ranks, adds them in
+/// the fixed tree, and codes the result once. All ranks, the owner too, use the decoded result, so
+/// it has the same bits on all of them. One call at a time.
 class CodedMean {
  public:
   /// Values that are worked on at once: about 5 MiB of memory.
@@ -39,8 +42,9 @@ class CodedMean {
   static int64_t most_results(int64_t count, int64_t ranks);
   bool codes() const { return memory_.data() != nullptr; }
 
-  /// values = their sum over ranks / divisor. They begin on a line; `full`, by line: it travels in full. *finite is cleared where a result
-  /// that this rank makes is not finite. A collective; `full` must be alike on all ranks and outlive the task.
+  /// values = their sum over ranks / divisor. They begin on a line; `full`, by line: it travels in
+  /// full. *finite is cleared where a result that this rank makes is not finite. A collective;
+  /// `full` must be alike on all ranks and outlive the task.
   Task run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite, CodingLoss loss = {});
 
  private:
@@ -49,7 +53,7 @@ class CodedMean {
     Range lines;
     std::span<const uint8_t> full;  ///< by line
     int64_t first = 0;              ///< value
-    int64_t count = 0;              ///< of values
+    int64_t count = 0;              ///< values
     int64_t begin = 0;              ///< coded, behind the parts before it
     int64_t nbytes = 0;
   };
@@ -67,9 +71,9 @@ class CodedMean {
   Arena memory_;
   std::byte *sent_ = nullptr;      ///< this rank's values, by part
   std::byte *received_ = nullptr;  ///< this rank's part of all ranks
-  std::byte *results_ = nullptr;   ///< of all parts
+  std::byte *results_ = nullptr;   ///< coded results of all parts
   float *decoded_ = nullptr;       ///< this rank's part of all ranks
-  std::vector<Part> parts_;        ///< of the piece at work
+  std::vector<Part> parts_;        ///< parts of the current piece
 };
 
 }  // namespace zero

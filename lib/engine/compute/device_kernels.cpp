@@ -106,18 +106,18 @@ bool DeviceKernels::all_within(const void *values, DType dtype, int64_t count, f
   return true;
 }
 
-void DeviceKernels::copy(void *out, const void *values, DType dtype, int64_t count, int64_t /*total_nbytes*/) const {
+void DeviceKernels::copy(void *out, const void *values, DType dtype, int64_t count, int64_t) const {
   move(out, values, count * dtype_nbytes(dtype));
 }
 
-bool DeviceKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t /*total_nbytes*/) const {
+bool DeviceKernels::copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t) const {
   note(table_.copy_within(device_.index(), out, values, code_of(dtype), count, limit, beyond(), device_.stream()), "copying values");
   return true;
 }
 
 void DeviceKernels::clear(void *out, int64_t nbytes) const { note(device_.clear(out, nbytes)); }
 
-void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t /*total_nbytes*/) const {
+void DeviceKernels::convert(void *out, DType out_dtype, const void *values, DType dtype, int64_t count, int64_t) const {
   if (out_dtype == dtype) return copy(out, values, dtype, count);
   note(table_.convert(device_.index(), out, code_of(out_dtype), values, code_of(dtype), count, device_.stream()), "converting values");
 }
@@ -130,7 +130,7 @@ void DeviceKernels::add(void *sum, DType sum_dtype, const void *values, DType dt
   note(table_.add(device_.index(), sum, code_of(sum_dtype), values, code_of(dtype), count, factor, device_.stream()), "adding values");
 }
 
-void DeviceKernels::add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum & /*sum*/) const {
+void DeviceKernels::add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &) const {
   note(table_.add_squares(device_.index(), values, code_of(dtype), count, told()->found.squares, device_.stream()), "adding squares");
 }
 

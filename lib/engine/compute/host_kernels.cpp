@@ -216,7 +216,7 @@ void HostKernels::follow(float *masters, const void *values, DType dtype, int64_
   });
 }
 
-void HostKernels::encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool /*may_skip*/) const {
+void HostKernels::encode(const kernels::Elements &codes, const void *values, DType dtype, int64_t count, bool) const {
   over_lines(count, [&](Range range) {
     float block[kBlock];
     over_blocks(range, [&](int64_t begin, int64_t part) {

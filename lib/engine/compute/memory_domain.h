@@ -1,6 +1,6 @@
-/// @file MemoryDomain: the memory in which an optimizer keeps parameters, gradients and states, and everything that works there: arenas,
-/// kernels, sums of groups, the order of streams. Beside it the device of the caller's memory, and the account of all memory. Knows no
-/// tensors and no ranks.
+/// @file MemoryDomain: the memory in which an optimizer keeps parameters, gradients and states, and
+/// everything that works there: arenas, kernels, sums of groups, the order of streams. Beside it
+/// the device of the caller's memory, and the account of all memory. Knows no tensors and no ranks.
 #pragma once
 
 #include "core/reduction.h"
@@ -26,16 +26,19 @@ struct MemoryDomain {
 
   /// @name The optimizer's memory
   /// @{
-  /// Where its arenas come from; `host`: where those of the host do.
+  /// The source of its arenas; `host`: the source of arenas on the host.
   virtual MemorySource source(const MemorySource &host) const = 0;
   /// The kernels that work on it.
   virtual Kernels &kernels() const = 0;
-  /// The reducer of groups that move it; nullptr: that of the group that they are split from, which is `whole`.
+  /// The reducer of groups that move it; nullptr: that of the group that they are split from, which
+  /// is `whole`.
   virtual std::shared_ptr<const Reducer> reducer(const Reducer &whole) const = 0;
-  /// Makes what kernels need; `source` is that of arenas. Sources of a reduction that come from elsewhere have `sources_nbytes` at most.
+  /// Makes what kernels need; `source` is that of arenas. Sources of a reduction that come from
+  /// elsewhere have `sources_nbytes` at most.
   virtual Status open(const MemorySource &, int64_t /*sources_nbytes*/) { return {}; }
   virtual void close() {}
-  /// Kernels that decide steps without the host, and keep the state of the run for that; nullptr: the host decides.
+  /// Kernels that decide steps without the host, and keep the state of the run for that; nullptr:
+  /// the host decides.
   virtual DeviceKernels *device_kernels() const { return nullptr; }
   bool on_device() const { return device_kernels() != nullptr; }
   /// @}
@@ -56,7 +59,7 @@ struct MemoryDomain {
   /// @{
   /// Streams are those of the device. Any thread.
   Status check_stream(void *stream) const;
-  /// Where memory of the caller lies.
+  /// Finds whether memory of the caller is on the device.
   Status find(const void *memory, const char *argument, bool *out_on_device) const;
   Status check_on_host(const void *memory, const char *argument) const;
   Status check_not_captured(const char *call, void *stream) const;
@@ -64,8 +67,9 @@ struct MemoryDomain {
   Status copy_out(void *dst, const std::byte *data, int64_t nbytes, bool dst_on_device, void *stream) const;
   /// @}
 
-  const int64_t threads;                 ///< of the host
-  const std::unique_ptr<Device> device;  ///< where the caller's gradients and parameters may lie; nullptr: on the host only
+  const int64_t threads;  ///< host threads
+  /// Device that may hold the caller's gradients and parameters; nullptr: host only.
+  const std::unique_ptr<Device> device;
   Accounting accounting;
 };
 

@@ -35,7 +35,8 @@ Status read_one_copy(const Config &config, Settings *out) {
   return {};
 }
 
-/// What kernels of devices do not compute, or only the host can look at, is an error.
+/// Fails if the settings need a computation that device kernels lack, or memory that only the host
+/// can read.
 Status read_tier(const Config &config, int64_t size, Settings *out) {
   out->device = config.i64(ZERO_KEY_DEVICE);
   out->on_device = config.i64(ZERO_KEY_TIER) == ZERO_TIER_DEVICE;
@@ -84,7 +85,8 @@ Status read_residual(const Config &config, Settings *out) {
   return {};
 }
 
-/// What needs the mean change of all replicas does not go with means over neighbours.
+/// Fails if means over neighbours are combined with settings that need the mean change of all
+/// replicas.
 Status read_neighbours(const Config &config, ReplicaSettings *out) {
   out->ring = config.i64(ZERO_KEY_NEIGHBOURS) == ZERO_NEIGHBOURS_RING;
   if (!out->ring) return {};
@@ -108,7 +110,8 @@ Status read_neighbours(const Config &config, ReplicaSettings *out) {
   return {};
 }
 
-/// Where no whole parameters are gathered from other ranks, or not by an update of masters, nothing could follow by differences.
+/// Fails if nothing could follow by differences: no whole parameters are gathered from other ranks,
+/// or they are not updated from masters.
 Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
   out->gathers.code = kernels::find_coder(config.i64(ZERO_KEY_GATHER_CODE));
   if (out->gathers.code == nullptr) return {};

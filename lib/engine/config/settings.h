@@ -1,4 +1,5 @@
-/// @file Settings: what an optimizer was told once, at creation, by its config. Knows the keys; never the group's collectives.
+/// @file Settings: the values that an optimizer read from its config at creation. Knows the keys;
+/// never the group's collectives.
 #pragma once
 
 #include "core/config.h"
@@ -17,22 +18,25 @@ class Group;
 
 /// Ranks that hold one replica of the model, and when replicas are brought together.
 struct ReplicaSettings {
-  int64_t ranks;   ///< of one replica
-  int64_t count;   ///< of replicas
-  int64_t period;  ///< steps from one synchronisation to the next; 1: gradients are summed over all replicas
-  int64_t after;   ///< steps before which the period is 1
+  int64_t ranks;  ///< per replica
+  int64_t count;  ///< replicas
+  /// Steps from one synchronisation to the next; 1: gradients are summed over all replicas.
+  int64_t period;
+  int64_t after;  ///< steps before which the period is 1
   double outer_lr;
   double outer_momentum;
-  const kernels::Coder *grad_code;  ///< of sums of gradients between replicas; nullptr: fp32
-  const kernels::Coder *sync_code;  ///< of changes of parameters; nullptr: fp32
+  const kernels::Coder *grad_code;  ///< codes sums of gradients between replicas; nullptr: fp32
+  const kernels::Coder *sync_code;  ///< codes changes of parameters; nullptr: fp32
   bool ring;                        ///< periods end with means over neighbours
-  bool residual;                    ///< what coding of gradients lost is added to later ones
-  int64_t flush_period;             ///< steps from one that sends in full what else is coded to the next; 0: none does
+  bool residual;                    ///< coding losses of gradients are added to later gradients
+  /// Steps between two that send all coded values in full; 0: no step does.
+  int64_t flush_period;
 
   bool any() const { return count > 1; }
   /// Replicas make steps of their own, so that what they had in common is kept.
   bool part() const { return period > 1; }
-  /// Before the step after `calls`: it sends in full what else is coded. What coding lost could not be sent once replicas part.
+  /// True if the step after `calls` sends in full all that is otherwise coded: at each flush, and
+  /// in the last step before replicas part, because later steps could not send its coding losses.
   bool in_full(int64_t calls) const { return (flush_period > 0 && (calls + 1) % flush_period == 0) || (part() && calls + 1 == after); }
   /// Gradients of some steps are summed over all replicas.
   bool sum_gradients() const { return any() && (period == 1 || after > 0); }
@@ -47,15 +51,15 @@ struct Clipping {
 /// Ranges of the flat space that are reduced and gathered together.
 struct BucketSettings {
   int64_t nbytes;      ///< 0: as the layout chooses
-  int64_t pool_limit;  ///< of buckets that wait for their reduction, in bytes; 0 = none
+  int64_t pool_limit;  ///< bytes of buckets that wait for their reduction; 0 = no limit
 };
 
 /// How ranks get whole parameters.
 struct GatherSettings {
   int64_t below;  ///< elements; smaller parameters stay whole in stage 3
   bool one_copy;  ///< ranks of a host keep one copy of whole parameters
-  /// Code of the differences by which parameters follow their masters; nullptr: parameters are gathered
-  /// themselves.
+  /// Code of the differences by which parameters follow their masters; nullptr: parameters are
+  /// gathered themselves.
   const kernels::Coder *code;
   int64_t ahead_nbytes;  ///< gathered ahead in stage 3
   bool ahead_follows;    ///< at most what the layout chooses
@@ -67,7 +71,7 @@ struct Rounding {
   uint64_t seed;
 };
 
-/// What is recorded and compared beside the training.
+/// Records and comparisons made during training.
 struct Monitoring {
   int64_t verify_every;  ///< steps; 0 = never
   int64_t trace_events;  ///< kept; 0 = no trace
@@ -75,18 +79,18 @@ struct Monitoring {
 
 /// Memory of the host.
 struct MemorySettings {
-  int64_t limit;  ///< of the ranks of a host together; 0 = what it has available
+  int64_t limit;  ///< bytes for all ranks of a host together; 0 = the available memory
   AllocatorHook hook;
 };
 
 struct Settings {
   int64_t stage;
   bool trains;                          ///< false: algorithm "none", parameters only
-  const kernels::Algorithm *algorithm;  ///< of set 0; nullptr: the caller's own, or none
+  const kernels::Algorithm *algorithm;  ///< used by set 0; nullptr: the caller's own, or none
   int64_t custom_slots;
   Precision precision;
   BucketSettings buckets;
-  int64_t divisor;        ///< a zero_divisor
+  int64_t divisor;  ///< a zero_divisor
   bool skips_nonfinite;
   bool grad_norm;  ///< asked for, or needed to clip
   Clipping clipping;
@@ -97,28 +101,29 @@ struct Settings {
   GatherSettings gathers;
   bool overlap;
   Monitoring monitoring;
-  int64_t device;  ///< where gradients and parameters of the caller may lie; -1 = on the host only
-  bool on_device;  ///< what is kept lies there too
+  int64_t device;  ///< device that may hold gradients and parameters of the caller; -1 = host only
+  bool on_device;  ///< the optimizer keeps its memory there too
   MemorySettings memory;
   ReplicaSettings replicas;
   std::string strategy;                ///< its name and its keys; "": none was named
-  std::vector<int64_t> shard_weights;  ///< of the ranks of one replica
+  std::vector<int64_t> shard_weights;  ///< one per rank of a replica
 
   /// Ranks give their gradients weights.
   bool weighted() const { return divisor == ZERO_DIVISOR_WEIGHTS; }
   const char *algorithm_name() const { return algorithm != nullptr ? algorithm->name : trains ? "custom" : "none"; }
-  /// Whether a thread may advance collectives over `group` while the caller works.
+  /// True if a thread may advance collectives over `group` while the caller works.
   bool overlaps_in(const Group &group) const;
-  /// Everything that must be the same on all ranks but for hyper-parameters and parameters, one line each.
+  /// Everything that must be the same on all ranks but for hyper-parameters and parameters, one
+  /// line each.
   std::string text() const;
-  /// What must be the same in the whole model group.
+  /// The settings that must be the same in the whole model group, one line each.
   std::string model_text() const;
 };
 
 /// Finds the algorithm that a config names; nullptr for "custom" and "none".
 Status read_algorithm(const Config &config, const kernels::Algorithm **out);
 
-/// Where a rank stands among those of an optimizer.
+/// The position of a rank among the ranks of an optimizer.
 struct RankPlace {
   int64_t rank = 0;
   int64_t size = 1;

@@ -1,5 +1,5 @@
-/// @file BucketPool: buffers for the buckets of stages 2 and 3. The first lie in one shared arena, so that peers read them in place; the
-/// pool grows by private ones. Knows no gradients.
+/// @file BucketPool: buffers for the buckets of stages 2 and 3. The first are in one shared arena,
+/// so that peers read them in place; the pool grows by private ones. Knows no gradients.
 #pragma once
 
 #include "memory/arena.h"
@@ -13,14 +13,16 @@ namespace zero {
 
 class BucketPool {
  public:
-  /// Makes the first buffers for buckets of these sizes, of which `held` are held at once. Of the
-  /// buckets between a size and a quarter of it, beginning with the largest, it makes so many, as
-  /// large as the largest of them; once there are that many of one size, one of each smaller size, so
-  /// that a small bucket that is held for long does not keep a large buffer. With a limit, all buffers
-  /// have the size of the largest bucket, so that any order of buckets fits as many. limit_nbytes 0 =
-  /// none.
+  /// Makes the first buffers for buckets of these sizes; `held` buckets are held at once.
+  ///
+  /// Bucket sizes fall into classes, the largest first; a class spans sizes down to a quarter of
+  /// its largest. For each class the pool makes at most `held` buffers, each as large as the
+  /// largest bucket of the class. Once a class has `held` buffers, each smaller class gets one, so
+  /// that a small bucket that is held for long does not occupy a large buffer. With a limit, all
+  /// buffers have the size of the largest bucket, so that any order of buckets fits equally many.
+  /// limit_nbytes 0 = no limit.
   Status open(const MemorySource &source, std::span<const int64_t> buckets, int64_t held, int64_t limit_nbytes);
-  /// What open would take.
+  /// Bytes that open() would allocate.
   static int64_t nbytes(std::span<const int64_t> buckets, int64_t held, int64_t limit_nbytes);
   void release();
 
@@ -45,14 +47,15 @@ class BucketPool {
     std::byte *data = nullptr;
     int64_t nbytes = 0;
     bool free = true;
-    Arena own{};  ///< of a private one
+    Arena own{};  ///< memory of a private buffer
   };
 
   MemorySource source_{};
   int64_t limit_nbytes_ = 0;
-  int64_t largest_ = 0;  ///< of the first buffers
+  int64_t largest_ = 0;  ///< size of the largest bucket
   Arena first_;
-  std::vector<Buffer> buffers_;  ///< those that peers read in place come first, and of these the smallest
+  /// Those that peers read in place come first, and of these the smallest.
+  std::vector<Buffer> buffers_;
   size_t shared_count_ = 0;
   std::atomic<int64_t> grow_count_{0};
 };

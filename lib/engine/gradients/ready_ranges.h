@@ -1,4 +1,5 @@
-/// @file ReadyRanges: which elements of one tensor have become ready, or hold something, in this step. Knows no memory.
+/// @file ReadyRanges: which elements of one tensor have become ready, or hold something, in this
+/// step. Knows no memory.
 #pragma once
 
 #include "core/partition.h"

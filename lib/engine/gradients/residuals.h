@@ -1,5 +1,6 @@
-/// @file Residuals: what coding of gradients lost in earlier steps and is added to those of later ones (error feedback: Seide et al.,
-/// "1-bit stochastic gradient descent", 2014). Knows buckets; never who sends what.
+/// @file Residuals: the coding losses of gradients in earlier steps, which are added to gradients
+/// of later steps (error feedback: Seide et al., "1-bit stochastic gradient descent", 2014). Knows
+/// buckets; never senders.
 #pragma once
 
 #include "engine/compute/coded_mean.h"
@@ -11,7 +12,8 @@
 
 namespace zero {
 
-/// Each residual is there twice: what a step began with, and what it leaves. A step that is skipped keeps the first. One thread at a time.
+/// Each residual is there twice: what a step began with, and what it leaves. A step that is skipped
+/// keeps the first. One thread at a time.
 class Residuals {
  public:
   /// Bytes that open() takes, with `replicas` that send gradients to one another.
@@ -20,7 +22,8 @@ class Residuals {
   void close();
   bool kept() const { return memory_.data() != nullptr; }
 
-  /// For a reduction of the bucket. A later one of the same step begins with what the one before has left.
+  /// For a reduction of the bucket. A later one of the same step begins with what the one before
+  /// has left.
   CodingLoss of(int64_t bucket);
   /// `keep`: what the step leaves is what the next begins with.
   void end_step(bool keep);

@@ -1,5 +1,6 @@
-/// @file Packets of rows between ranks. Each rank sends every owner the rows that it was given of the owner's cut; the owner sums them in
-/// the fixed tree, with zeros for ranks that lack a row. The form is that of Renggli et al., "SparCML", 2019.
+/// @file RowSums: packets of rows between ranks. Each rank sends every owner the rows that it was
+/// given of the owner's cut; the owner sums them in the fixed tree, with zeros for ranks that lack
+/// a row. The form is that of Renggli et al., "SparCML", 2019.
 #include "engine/gradients/row_sums.h"
 
 #include <algorithm>
@@ -11,7 +12,8 @@ namespace {
 constexpr int64_t kRowNbytes = sizeof(int64_t);   ///< its number, in a packet
 constexpr int64_t kToldNbytes = sizeof(int64_t);  ///< the size of a packet
 
-/// What calls are compared by: sums and gathers of one bucket must not meet each other, nor those of another.
+/// The number by which calls are compared: sums and gathers of one bucket must match neither each
+/// other nor those of another bucket.
 uint64_t number_of(int64_t bucket, uint64_t what) { return 4 * static_cast<uint64_t>(bucket) + what; }
 constexpr uint64_t kGathers = 2;
 
@@ -85,7 +87,8 @@ Status RowSums::need(Arena &arena, int64_t nbytes) const {
   return Arena::create_private(source_, ZERO_MEMORY_WORKSPACE, grown, &arena);
 }
 
-/// arriving_[r] = the bytes that rank r is going to send to this one. `sent`, by rank, must outlive the task.
+/// arriving_[r] = the bytes that rank r is going to send to this one. `sent`, by rank, must outlive
+/// the task.
 Task RowSums::tell(Group &group, std::span<const int64_t> sent, uint64_t what) {
   arriving_.assign(sent.size(), 0);
   std::vector<Offer> offers;
@@ -97,7 +100,8 @@ Task RowSums::tell(Group &group, std::span<const int64_t> sent, uint64_t what) {
   co_return co_await exchange(group, offers, receives, what);
 }
 
-/// Packets of the sizes that were told go to all ranks; those of others lie at packets_ then. A rank without memory leaves nobody waiting.
+/// Sends packets of the announced sizes to all ranks; those of the others are at packets_
+/// afterwards. A rank without memory leaves no peer waiting.
 Task RowSums::move(Group &group, std::span<const Offer> offers, uint64_t what) {
   int64_t nbytes = 0;
   for (const int64_t arriving : arriving_) nbytes += arriving;
@@ -185,7 +189,8 @@ const std::byte *RowSums::take(Packet &packet, int64_t row, int64_t nbytes) {
   return elements;
 }
 
-/// As many elements at a time as there are zeros. `at`: room for as many addresses as there are sources.
+/// As many elements at a time as there are zeros. `at`: room for as many addresses as there are
+/// sources.
 bool RowSums::add_row(const Group &group, int64_t count, std::span<const std::byte *const> sources, std::span<const void *> at,
                       const ReduceScatter &call, std::byte *to) const {
   const int64_t element = dtype_nbytes(call.dtype);

@@ -1,5 +1,5 @@
-/// @file RowSums: sums over ranks of gradients that have few rows: rows that no rank gave do not travel. Knows rows of buckets and ranks;
-/// never who gave rows or what the sums are for.
+/// @file RowSums: sums over ranks of gradients that have few rows. Rows that no rank gave do not
+/// travel. Knows rows of buckets and ranks; never the users of the sums.
 #pragma once
 
 #include "engine/gradients/reduce_strategy.h"
@@ -32,8 +32,8 @@ class RowSums final : public ReduceStrategy {
   void end_step(bool applied) override;
 
  private:
-  /// The bytes of a packet that came from a rank and are not read yet: row after row, its number and those of its elements that the reader
-  /// asked for.
+  /// The bytes of a packet that came from a rank and are not read yet: row after row, its number
+  /// and those of its elements that the reader asked for.
   struct Packet {
     const std::byte *at = nullptr;
     const std::byte *end = nullptr;
@@ -54,7 +54,8 @@ class RowSums final : public ReduceStrategy {
 
   const Plan &plan_;
   MemorySource source_{};
-  std::vector<std::vector<uint8_t>> summed_;  ///< by bucket and row of this rank's cut: it has a sum of this step
+  /// By bucket and row of this rank's cut: it has a sum of this step.
+  std::vector<std::vector<uint8_t>> summed_;
   Arena sent_;
   Arena received_;
   std::vector<int64_t> arriving_;  ///< by rank: bytes of its packet

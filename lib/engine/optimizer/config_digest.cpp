@@ -1,4 +1,5 @@
-/// @file Writing and comparing what ranks agree on. Hashes are compared first; texts travel only when they differ.
+/// @file Writing and comparing what ranks agree on. Hashes are compared first; texts travel only
+/// when they differ.
 #include "engine/optimizer/config_digest.h"
 
 #include "core/hash.h"
@@ -30,7 +31,8 @@ Status first_difference(const char *what, std::string_view first, std::string_vi
   }
 }
 
-/// Gathers every rank's text and names the first difference between rank 0 and the first rank that differs from it.
+/// Gathers every rank's text and names the first difference between rank 0 and the first rank that
+/// differs from it.
 Task name_difference(Group &group, const char *what, const std::string &mine, const std::vector<int64_t> &words) {
   Cuts cuts;
   int64_t end = 0;

@@ -1,5 +1,5 @@
-/// @file First values from an initialiser: each rank fills only what it updates of a parameter. Knows cuts and masters; never how values
-/// are made.
+/// @file First values from an initialiser: each rank fills only what it updates of a parameter.
+/// Knows cuts and masters; never how values are made.
 #include "engine/optimizer/state_access.h"
 
 #include "core/choice.h"
@@ -52,12 +52,13 @@ Status check_values(const Param &param, int32_t initialiser, double a, double b)
 struct Target {
   std::byte *param;
   DType param_dtype;
-  float *scales;      ///< of codes, otherwise nullptr
+  float *scales;      ///< for coded parameters, otherwise nullptr
   std::byte *master;  ///< nullptr: none
   DType master_dtype;
 };
 
-/// Stores fp32 values exactly where there is a master or the parameter is fp32, otherwise rounded to nearest even.
+/// Stores fp32 values exactly where there is a master or the parameter is fp32, otherwise rounded
+/// to nearest even.
 void store(const Target &target, int64_t index, const float *values, int64_t count) {
   const kernels::Table &table = kernels::active();
   std::byte *param = target.param + index * dtype_nbytes(target.param_dtype);

@@ -1,4 +1,4 @@
-/// @file Creation of an optimizer, and registration while that is open.
+/// @file Optimizer: its creation, and registration until it is sealed.
 #include "engine/optimizer/optimizer.h"
 
 #include "engine/compute/device_domain.h"

@@ -1,5 +1,6 @@
-/// @file Optimizer: parameters, gradients and states of a model over the ranks of a group, and the steps that update them. The only object
-/// that knows both which collective and which kernel. Never knows handles, requests or structs of the ABI other than results it fills.
+/// @file Optimizer: parameters, gradients and states of a model over the ranks of a group, and the
+/// steps that update them. The only object that knows both which collective and which kernel. Never
+/// knows handles, requests or structs of the ABI other than results it fills.
 #pragma once
 
 #include "core/config.h"
@@ -26,10 +27,15 @@
 
 namespace zero {
 
-/// Arguments are checked here, except addresses of results, which must not be nullptr, and `stream`. Functions that return a Task are
-/// collectives: their task runs in the queue named, in the same order on every rank, the optimizer must outlive it, and a state error is
-/// found when it runs. Functions that return a Status wait for no task that was given to that queue (while one that changes
-/// parameters is under way they return ZERO_E_STATE), only for gathers behind a step, free buckets and devices.
+/// Arguments are checked here, except result addresses, which must not be nullptr, and `stream`.
+///
+/// Functions that return a Task are collectives: every rank runs their tasks in the queue named, in
+/// the same order. The optimizer must outlive the task, and a state error is found when the task
+/// runs.
+///
+/// Functions that return a Status wait only for gathers behind a step, free buckets and devices,
+/// never for a task in that queue. While a task that changes parameters is in progress, they return
+/// ZERO_E_STATE.
 class Optimizer {
  public:
   /// `make`: the memory of an optimizer that the host keeps; empty: HostDomain.
@@ -39,9 +45,9 @@ class Optimizer {
   ~Optimizer() { sealing_.unseal(); }
 
   const std::shared_ptr<Group> &group() const { return parts_.group; }
-  /// Where the task of seal() runs.
+  /// The queue in which the task of seal() runs.
   const std::shared_ptr<OperationQueue> &seal_queue() const { return parts_.group->queue(); }
-  /// Where all other tasks run.
+  /// The queue in which all other tasks run.
   const std::shared_ptr<OperationQueue> &queue() const { return parts_.queue; }
 
   /// @name Building
@@ -100,7 +106,8 @@ class Optimizer {
   Status grad_ready_rows(int64_t id, const int64_t *rows, const void *values, int64_t count) {
     return gradients_.ready_rows(id, rows, values, count);
   }
-  /// Whole gradients, one after the other, until one fails. `grads` may be nullptr: all were acquired.
+  /// Whole gradients, one after the other, until one fails. `grads` may be nullptr: all were
+  /// acquired.
   Status grads_ready(const int64_t *ids, int64_t count, const void *const *grads, void *stream = nullptr) {
     return gradients_.all_ready(ids, count, grads, stream);
   }
@@ -114,11 +121,13 @@ class Optimizer {
   Task gather(void *stream = nullptr) { return run(steps_.gather(), stream, Caller::gather); }
   /// The outcome of the newest step; waits for it. `out` must not be nullptr.
   Status result(zero_step_result *out, void *stream = nullptr) { return steps_.result(out, stream); }
-  /// What captured steps, run later, compute with is what is set now.
+  /// Makes captured steps that run later use the current settings.
   Status refresh(void *stream = nullptr) { return steps_.refresh(stream); }
-  /// Asks all ranks to stop: the next step reports the largest reason of all. Any thread, also in a signal handler. Returns a status code.
+  /// Asks all ranks to stop: the next step reports the largest reason of all. Any thread, also in a
+  /// signal handler. Returns a status code.
   int32_t request_stop(int64_t reason) noexcept { return vote_.stop_request().raise(reason); }
-  /// Of a double, where parameters lie: the scale that gradients of the next step have in them.
+  /// Returns the address of a double, in the memory of the parameters: the loss scale that applies
+  /// to gradients of the next step.
   Status loss_scale_address(void *stream, void **out) { return steps_.loss_scale_address(stream, out); }
   Status view_count(int64_t *out) const { return values_.view_count(out); }
   Status view(int64_t index, int32_t slot, View *out) { return values_.view(index, slot, out); }

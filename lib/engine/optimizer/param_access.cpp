@@ -1,4 +1,5 @@
-/// @file Whole parameters: where they lie in stages 0 to 2, gathered from shards in stage 3, decoded in any.
+/// @file ParamAccess: whole parameters, read in place in stages 0 to 2, gathered from shards in
+/// stage 3, decoded in any stage.
 #include "engine/optimizer/param_access.h"
 
 #include <algorithm>
@@ -37,11 +38,11 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
                 dst == nullptr ? "dst is NULL" : parts_.registry.params[id].text().c_str());
   bool dst_on_device = false;
   ZERO_CO_TRY(parts_.memory->find(dst, "dst", &dst_on_device));
-  // A graph would copy what lies in the memory between host and device when it is run.
+  // A graph would copy data between host and device when it runs.
   if (dst != nullptr && dst_on_device != parts_.settings.on_device) {
     ZERO_CO_TRY(parts_.memory->check_not_captured("zero_optimizer_param_acquire with a copy between host and device", stream));
   }
-  // A graph would go on to use memory of the pool, which may be given back.
+  // A graph would keep using memory of the pool, which may be given back.
   if (parts_.state.tensors.coded(id) && !dst_on_device)
     ZERO_CO_TRY(
         parts_.memory->check_not_captured("zero_optimizer_param_acquire of an 8-bit parameter, without dst on the device,", stream));
@@ -80,7 +81,8 @@ Task ParamAccess::acquire_body(int64_t id, void *dst, int64_t dst_count, void **
   co_return Status();
 }
 
-/// What a stream was given before may still use memory of ours. A graph that it is captured into ends where its own stream does.
+/// Earlier work in the user's stream may still use memory of this library. A captured graph
+/// ends where its first stream ends, so the work is joined to that stream again.
 Status ParamAccess::follow_user(void *stream) const {
   bool captured = false;
   ZERO_TRY(parts_.memory->wait_for(stream));
@@ -88,7 +90,8 @@ Status ParamAccess::follow_user(void *stream) const {
   return captured ? parts_.memory->signal(stream) : Status();
 }
 
-/// Who acquired the parameter again may have used another stream than who still holds it. Inside a capture only what is part of it counts.
+/// The latest acquire may have used another stream than the acquires still held. Inside a capture
+/// only work that belongs to it counts.
 Status ParamAccess::follow_one_of_users(void *stream) const {
   bool captured = false;
   bool theirs = false;
@@ -118,7 +121,8 @@ Status ParamAccess::release(int64_t id) {
   return {};
 }
 
-/// Whether param_acquire needs no other rank for it. True too of what is no parameter, for the call to say so.
+/// True if param_acquire needs no other rank for this parameter. Also true if `id` is no parameter,
+/// so that the call reports it.
 bool ParamAccess::holds_param(int64_t id) const {
   if (parts_.guard.phase() == CallGuard::Phase::building) return false;
   if (parts_.guard.phase() == CallGuard::Phase::sealed || !parts_.registry.params.check_id(id).ok()) return true;

@@ -1,5 +1,6 @@
-/// @file OptimizerParts: everything that the calls of an optimizer work with, and where this rank stands among the others. Each part knows
-/// the parts that it was given; the calls are in classes of their own: sealing, values, parameters, gradients, steps.
+/// @file OptimizerParts: everything that the calls of an optimizer work with, and where this rank
+/// stands among the others. Each part knows the parts that it was given; the calls are in classes
+/// of their own: sealing, values, parameters, gradients, steps.
 #pragma once
 
 #include "core/task.h"
@@ -29,7 +30,7 @@
 
 namespace zero {
 
-/// What an optimizer is made from.
+/// The arguments from which an optimizer is made.
 struct OptimizerOrigin {
   std::shared_ptr<Group> group;
   Settings settings;
@@ -42,13 +43,13 @@ struct OptimizerOrigin {
 struct PeerArenas {
   PeerViews grads;
   PeerViews params;
-  PeerViews states;  ///< where states are shared
+  PeerViews states;  ///< used if states are shared
 };
 
 /// The step under way, or the newest.
 struct CurrentStep {
   bool splits = false;   ///< it is reduce, apply and gather
-  bool skips = false;    ///< what was voted; false where the device decides
+  bool skips = false;    ///< the result of the vote; false if the device decides
   bool applied = false;  ///< it was applied
   int64_t unfilled_count = 0;
   int64_t stop_reason = 0;  ///< the largest of all ranks
@@ -68,23 +69,26 @@ struct OptimizerParts {
   /// True when parameters are kept as shards, small ones perhaps excepted.
   bool shards_params() const { return !alone() && settings.stage == 3; }
   bool buffers_params() const { return shards_params() || state.layout.any_coded(); }
-  /// Whole parameters lie in the memory of rank 0 only; each rank writes its cuts there.
+  /// Whole parameters are in the memory of rank 0 only; each rank writes its cuts there.
   bool one_copy() const { return settings.gathers.one_copy && !alone(); }
-  /// Gradients and states are whole on this rank, which is to update all of them but in steps that write into the memory of others.
+  /// Gradients and states are whole on this rank, which is to update all of them but in steps that
+  /// write into the memory of others.
   bool updates_all() const { return alone() || settings.stage == 0; }
-  /// In stage 0, where ranks reach one another's memory. Then a step updates this rank's cuts and writes all that it updates into the
-  /// memory of all, which is less than an update of everything on each.
+  /// In stage 0, where ranks reach one another's memory. Then a step updates this rank's cuts and
+  /// writes all that it updates into the memory of all, which is less than an update of everything
+  /// on each.
   bool shares_states() const;
   Sharding sharding() const { return {settings.stage, alone(), one_copy() && rank() > 0, shares_states()}; }
   /// @}
 
   MemorySource host_source() { return {&settings.memory.hook, &memory->accounting, group->transport().capabilities().within_process}; }
-  /// Of parameters, gradients and states.
+  /// The source of memory for parameters, gradients and states.
   MemorySource memory_source() { return memory->source(host_source()); }
 
-  /// The body comes after what `stream` was given before, and what the stream is given next comes after the body.
+  /// The body comes after what `stream` was given before, and what the stream is given next comes
+  /// after the body.
   Task in_order(Task body, void *stream) const;
-  /// What is captured is done later, and then by the device alone.
+  /// Checks that a call may be captured: captured work runs later, on the device alone.
   Status check_captured(void *stream, const char *what, bool *out_captured = nullptr) const;
   /// Before the first byte that is kept changes, on this rank or on others.
   Task await_readers();
@@ -102,7 +106,8 @@ struct OptimizerParts {
   Status tell_run();
   /// Before a step's first gradient.
   void plan_next_step();
-  /// What all ranks must have alike. `with_run`: counts and the loss scale too.
+  /// A hash of the values that must be the same on all ranks. `with_run`: counts and the loss scale
+  /// too.
   uint64_t hyper_hash(bool with_run) const;
   /// @}
 
@@ -124,10 +129,11 @@ struct OptimizerParts {
   Replicas replicas;
   CallGuard guard;
   const std::shared_ptr<OperationQueue> queue = std::make_shared<OperationQueue>();
-  std::shared_ptr<void> saved_run;  ///< of checkpoints
+  std::shared_ptr<void> saved_run;  ///< the state of the checkpoints of this optimizer
   std::shared_ptr<ReadGate> gate;   ///< closed while a save reads what is kept; nullptr: none does
   int64_t acquired_count = 0;       ///< acquires of parameters without release
-  StepPaths paths;                  ///< where the device decides, run is what is known of its run
+  /// If the device decides, `run` holds only the state known so far.
+  StepPaths paths;
   CurrentStep step;
   ReplicaRun replica_run;
 };

@@ -1,4 +1,5 @@
-/// @file Steps of several replicas: those that all make together, and the synchronisation of those that each makes by itself.
+/// @file Steps: the steps of several replicas, both those that all replicas make together and the
+/// synchronisation of those that each makes by itself.
 #include "engine/optimizer/steps.h"
 
 #include "engine/optimizer/config_digest.h"

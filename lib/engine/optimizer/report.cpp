@@ -1,4 +1,5 @@
-/// @file Statistics of an optimizer, and the text that says what was chosen and why.
+/// @file Report: statistics of an optimizer, and the text that describes its choices and their
+/// reasons.
 #include "engine/optimizer/report.h"
 
 #include "core/number_text.h"
@@ -46,7 +47,8 @@ int64_t OptimizerReport::formula_nbytes(int32_t category) const {
          parts_.registry.module_buffers.formula_nbytes();
 }
 
-/// The largest tensor that is gathered or decoded when it is acquired, and those that are gathered ahead.
+/// The largest tensor that is gathered or decoded when it is acquired, and those that are gathered
+/// ahead.
 int64_t OptimizerReport::gathered_nbytes() const {
   int64_t largest = 0;
   int64_t all = 0;

@@ -1,4 +1,5 @@
-/// @file OptimizerReport: statistics of an optimizer, and the text that says what was chosen and why. Any thread.
+/// @file OptimizerReport: statistics of an optimizer, and the text that says what was chosen and
+/// why. Any thread.
 #pragma once
 
 #include "engine/optimizer/parts.h"

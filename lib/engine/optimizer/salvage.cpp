@@ -1,4 +1,5 @@
-/// @file Salvage: after the other ranks were lost, a rank still reads the data that lies on it, if CallGuard says that it is of one step.
+/// @file Salvage: after the other ranks were lost, a rank still reads its own data, if CallGuard
+/// reports that all of it belongs to one step.
 #include "engine/optimizer/state_access.h"
 
 #include "engine/storage/host_copy.h"
@@ -7,8 +8,8 @@
 
 namespace zero {
 
-/// Where a range of entries lies on this rank; nullptr: a part of it lies on others. *out_follows: it is as the last step left it only once
-/// gathers have arrived.
+/// The address of a range of entries on this rank; nullptr if other ranks hold a part of it.
+/// *out_follows: the range has the state after the last step only once gathers have arrived.
 std::byte *StateAccess::entries_here(const Slot &slot, int64_t id, Range range, bool *out_follows) const {
   const SlotPlace &place = parts_.state.tensors.place(slot, id);
   const Range own{place.entries(parts_.state.tensors.own(id).begin), place.entries(parts_.state.tensors.own(id).end)};
@@ -19,7 +20,8 @@ std::byte *StateAccess::entries_here(const Slot &slot, int64_t id, Range range, 
   return parts_.state.tensors.at(slot, id, place.per_tensor() ? 0 : range.begin * place.per);
 }
 
-/// A read of what lies on this rank needs no others. `reads` is the collective, which finds out that they were lost, or knows it.
+/// Data on this rank is read without other ranks. `reads` is the collective, which finds that they
+/// were lost, or knows it.
 Task StateAccess::read_or_salvage(Task reads, int64_t id, int32_t slot, int64_t offset, void *data, int64_t count) {
   Status loss = co_await reads;
   if (loss.ok() || !parts_.guard.salvages() || parts_.guard.phase() == CallGuard::Phase::building) co_return loss;

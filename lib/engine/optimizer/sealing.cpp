@@ -40,7 +40,8 @@ Task Sealing::seal() {
   int64_t replicas = 0;
   if (planned && model != nullptr) agreed = co_await name_replicas(&replicas);
   if (model != nullptr) agreed = co_await agree_on_model(std::move(agreed), replicas);
-  // Ranks of the other group wait for this one, which comes no further; of a plan that failed they were told.
+  // Ranks of the other group wait for this one, which comes no further; of a plan that failed they
+  // were told.
   bool others_wait = planned && !agreed.ok() && !model->usable().ok();
   if (agreed.ok()) {
     agreed = co_await make_groups();
@@ -80,7 +81,7 @@ Status Sealing::write_config_digest(std::string *out) const {
   }
 }
 
-/// A rank without memory says so before any other waits for it in vain.
+/// A rank without memory reports that before any other would wait for it.
 Task Sealing::agree_on_plan() {
   std::string text;
   ZERO_CO_AWAIT(agree_on(*parts_.group, write_config_digest(&text), "zero_optimizer_seal"));
@@ -91,7 +92,7 @@ Task Sealing::agree_on_plan() {
   if (planned.ok()) planned = parts_.state.layout.make(parts_.rank());
   if (planned.ok()) planned = parts_.replicas.check_formats();
   if (planned.ok()) planned = parts_.gathers.strategy().check_formats();
-  // What lies on a device is for its allocations to find out.
+  // Device memory is not counted here: its allocations report a lack of memory.
   const bool counts = planned.ok() && !parts_.settings.on_device;
   MemoryNeed need = counts ? memory_need(parts_.state.plan, parts_.state.layout.formats(), needs()) : MemoryNeed{};
   for (int64_t &nbytes : need) nbytes += parts_.registry.module_buffers.formula_nbytes();
@@ -99,7 +100,8 @@ Task Sealing::agree_on_plan() {
                                   memory_offer());
 }
 
-/// Before anything is made: groups meet, and memory is shared, one after another; what is shared keeps a descriptor each.
+/// Before anything is made: groups meet, and memory is shared, one after another; what is shared
+/// keeps a descriptor each.
 Status Sealing::check_room_to_meet() const {
   constexpr int64_t kMostShared = 3;  // gradients, parameters, states
   const int64_t to_meet = parts_.group->size() == 1 ? 0 : parts_.group->transport().capabilities().descriptors_to_meet;
@@ -121,7 +123,8 @@ NeedOptions Sealing::needs() const {
           .whole_workspace_nbytes = parts_.updates.workspace_nbytes(parts_.state.layout.formats(), true) + of_replicas};
 }
 
-/// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0 draws.
+/// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0
+/// draws.
 Task Sealing::name_replicas(int64_t *out) {
   std::vector<int64_t> all(static_cast<size_t>(parts_.group->size()));
   ZERO_CO_AWAIT(all_gather_word(*parts_.group, SealRound::replicas, drawn_number(&parts_), all));
@@ -129,8 +132,9 @@ Task Sealing::name_replicas(int64_t *out) {
   co_return Status();
 }
 
-/// `mine`: whether this rank's own group agreed, which has the number `replicas`. What the whole model clips and skips by is the same
-/// everywhere, and no part of it is there twice.
+/// `mine`: the agreement of this rank's own group, which has the number `replicas`. The settings by
+/// which the whole model clips and skips are the same everywhere, and no part of the model exists
+/// twice.
 Task Sealing::agree_on_model(Status mine, int64_t replicas) {
   Group &model = *parts_.groups.model_parent();
   ZERO_CO_AWAIT(agree_on(model, std::move(mine), "zero_optimizer_seal"));
@@ -179,7 +183,8 @@ Status Sealing::allocate() {
   }
 }
 
-/// Sources of a reduction that come through the host fill a round at most, each on lines of its own.
+/// Sources of a reduction that come through the host fill a round at most, each on lines of its
+/// own.
 Status Sealing::open_memory() {
   if (parts_.memory->device != nullptr) {
     ZERO_TRY(parts_.memory->device->allocate());
@@ -198,7 +203,8 @@ std::vector<bool> Sealing::counted_buckets() const {
   return counted;
 }
 
-/// Who cannot share leaves nobody waiting for it: all come to the agreement that follows.
+/// A rank that cannot share memory leaves no peer waiting: all ranks reach the agreement that
+/// follows.
 Task Sealing::reach() {
   Status shared = co_await share_memory();
   if (!shared.ok()) {
@@ -210,7 +216,8 @@ Task Sealing::reach() {
   co_return prepare();
 }
 
-/// What other ranks read or write: contributions, which move in the group of reductions, and parameters and states.
+/// Shares the memory that other ranks read or write: contributions, which move in the group of
+/// reductions, and parameters and states.
 Task Sealing::share_memory() {
   if (parts_.alone()) co_return Status();
   bool reaches = true;
@@ -225,7 +232,8 @@ Task Sealing::share_memory() {
   co_return Status();
 }
 
-/// Whether all ranks are threads of this process whose devices reach each other's memory; the same on all of them.
+/// Finds whether all ranks are threads of this process whose devices reach each other's memory; the
+/// result is the same on all ranks.
 Task Sealing::reach_devices(bool *out) {
   std::vector<int64_t> devices(static_cast<size_t>(parts_.group->size()));
   std::vector<int64_t> reached(devices.size());
@@ -238,7 +246,7 @@ Task Sealing::reach_devices(bool *out) {
   co_return Status();
 }
 
-/// What refers to addresses, once they are known.
+/// Prepares everything that refers to addresses, once they are known.
 Status Sealing::prepare() {
   try {
     if (parts_.one_copy()) {
@@ -259,8 +267,9 @@ Status Sealing::prepare() {
   }
 }
 
-/// Stages 0 to 2 lay parameters out alike on all ranks, stages 0 and 1 gradients too, stage 0 states. What reductions find out, or do while
-/// the caller works, needs reductions; so do weights, which they exchange.
+/// Stages 0 to 2 lay parameters out alike on all ranks, stages 0 and 1 gradients too, stage 0
+/// states. Facts that reductions find, and work that they overlap with the caller's, need
+/// reductions; so do weights, which reductions exchange.
 PathFacts Sealing::path_facts() const {
   PathFacts facts{};
   facts.alone = parts_.alone();

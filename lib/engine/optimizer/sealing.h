@@ -1,4 +1,5 @@
-/// @file Sealing: from what was registered to a plan, memory and groups that all ranks agree on, and the way back.
+/// @file Sealing: from what was registered to a plan, memory and groups that all ranks agree on,
+/// and the way back.
 #pragma once
 
 #include "core/task.h"
@@ -15,7 +16,7 @@ namespace zero {
 
 class Sealing {
  public:
-  /// What is given must outlive it.
+  /// All arguments must outlive the object.
   Sealing(OptimizerParts &parts, ParamAccess &access, StepFlagsExchange &vote) : parts_(parts), access_(access), vote_(vote) {}
 
   Task seal();

@@ -1,5 +1,6 @@
-/// @file ShardedState: what a rank keeps of the model, and where: layout, memory of slots, 8-bit parameters, counts of updates, and the
-/// views that callers get of their own part. Knows addresses and owners; never the order of calls.
+/// @file ShardedState: this rank's share of the model. It holds the layout, the memory of slots,
+/// 8-bit parameters, counts of updates, and the views that callers get of their own part. Knows
+/// addresses and owners; never the order of calls.
 #pragma once
 
 #include "core/task.h"
@@ -19,7 +20,7 @@
 namespace zero {
 
 struct ShardedState {
-  /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
+  /// `all`: this rank updates everything, not only its cuts. All arguments must outlive the object.
   ShardedState(const Registry &registry, Kernels &kernels, bool all)
       : layout(registry.params, registry.settings, registry.sets),
         plan(layout.plan()),
@@ -33,7 +34,7 @@ struct ShardedState {
   void list_views(const Params &params, bool all);
 
   Layout layout;
-  const Plan &plan;  ///< of the layout
+  const Plan &plan;  ///< part of the layout
   SlotMemory slots;
   TensorSlots tensors;
   QuantizedParams quantized_params;

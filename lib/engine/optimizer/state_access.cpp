@@ -1,4 +1,5 @@
-/// @file Slots by range, whoever owns them, and views of what this rank updates.
+/// @file StateAccess: slots by range, whichever rank owns them, and views of the part that this
+/// rank updates.
 #include "engine/optimizer/state_access.h"
 
 #include "core/choice.h"
@@ -48,7 +49,8 @@ uint64_t detail_of(int64_t id, int32_t slot, uint64_t direction) {
   return direction | (static_cast<uint64_t>(slot) << 48) | static_cast<uint64_t>(id);
 }
 
-/// The ranges of all ranks go into every replica: those of one replica's ranks after those of another, so that the highest rank's stay.
+/// The ranges of all ranks go into every replica: those of one replica's ranks after those of
+/// another, so that the highest rank's stay.
 Task write_ranges(const OptimizerGroups &groups, CutWhole whole, Range range, const void *data, bool *out_any) {
   Group &within = *groups.gather();
   if (groups.across() == nullptr) co_return co_await write_range(within, whole, range, data, out_any);
@@ -180,7 +182,8 @@ Task StateAccess::write_entries(const Slot &to, int64_t id, Range range, const v
   co_return Status();
 }
 
-/// Of the master, where it is a remainder that was not written itself since the last begin; otherwise nullptr.
+/// The slot of the master if it is a remainder that was not itself written since the last begin;
+/// otherwise nullptr.
 const Slot *StateAccess::unwritten_remainder(int64_t id) const {
   const Slot *master = nullptr;
   if (!parts_.state.tensors.find(ZERO_SLOT_MASTER, id, &master) || parts_.first_values.wrote_master(parts_.registry.params.holder(id)))

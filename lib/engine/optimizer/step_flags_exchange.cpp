@@ -30,7 +30,7 @@ bool StepFlagsExchange::weightless() const {
   return !(sum > 0 && sum <= kLargestFinite);
 }
 
-/// What this rank knows before it looks at its gradients.
+/// Sets the flags that this rank knows before it looks at its gradients.
 void StepFlagsExchange::fill_in_step_flags() {
   step_flags_.mine(StepFlags::hyper_hash) = static_cast<int64_t>(parts_.hyper_hash(true));
   step_flags_.mine(StepFlags::splits) = parts_.step.splits ? 1 : 0;
@@ -40,8 +40,8 @@ void StepFlagsExchange::fill_in_step_flags() {
   step_flags_.set_filled([this](int64_t id) { return parts_.gradients.accumulator().filled(id); });
 }
 
-/// All ranks learn whether any met a non-finite gradient or memory that was changed, the norm, who filled which parameter, and whether all
-/// have the same hyper-parameters.
+/// All ranks learn whether any found a non-finite gradient or changed memory, the norm, which ranks
+/// filled which parameter, and whether all have the same hyper-parameters.
 Task StepFlagsExchange::run(Finding &change) {
   const TraceSpan span(parts_.trace, "vote");
   if (parts_.paths.device_decides()) {
@@ -79,7 +79,8 @@ Task StepFlagsExchange::run(Finding &change) {
   co_return co_await agree_on_stop();
 }
 
-/// Only the step that reports a stop pays for the largest reason. It is reported by this step, whatever becomes of the gradients.
+/// Only the step that reports a stop pays for the largest reason. It is reported by this step,
+/// whatever becomes of the gradients.
 Task StepFlagsExchange::agree_on_stop() {
   parts_.step.stop_reason = 0;
   if (step_flags_.sum(StepFlags::stops) == 0) co_return Status();
@@ -95,7 +96,8 @@ Task StepFlagsExchange::agree_on_stop() {
   co_return Status();
 }
 
-/// Ranks that all have come to the same vote add theirs up with those of the model's other groups: each of them counts once as often.
+/// Ranks that all have come to the same vote add theirs up with those of the model's other groups:
+/// each of them counts once as often.
 Task StepFlagsExchange::exchange_with_model() {
   Group &model = *parts_.groups.model();
   step_flags_.pass_on();
@@ -142,7 +144,7 @@ void StepFlagsExchange::decide() {
   parts_.step.skips = parts_.run.known().skips != 0;
 }
 
-/// In a world of one what the device finds concerns nobody else.
+/// With one rank, the device's findings need not be exchanged.
 Status StepFlagsExchange::decide_on_device() {
   bool captured = false;
   ZERO_TRY(parts_.memory->device->captures(parts_.memory->device->stream(), &captured));
@@ -154,7 +156,7 @@ Status StepFlagsExchange::decide_on_device() {
   step_flags_.mine(StepFlags::stops) = stop_seen_ > 0 ? 1 : 0;
   step_flags_.count_alone();
   if (weightless()) {
-    (void)parts_.memory->kernels().passed();  // what was found is not the next step's
+    (void)parts_.memory->kernels().passed();  // clears findings, which the next step must not see
     return parts_.memory->kernels().status();
   }
   kernels::ExactSum none;

@@ -65,7 +65,8 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
                             "the weights of all ranks add up to 0, or to more than fp32 has, in this step, so that there is no gradient; "
                             "nothing was applied");
   }
-  if (parts_.gate != nullptr && splits) ZERO_CO_AWAIT(parts_.await_readers());  // the caller may write through views next
+  // The caller may write through views next.
+  if (parts_.gate != nullptr && splits) ZERO_CO_AWAIT(parts_.await_readers());
   // In the one copy, updates of others show from here on.
   if (parts_.settings.algorithm == nullptr && parts_.one_copy() && !parts_.step.skips)
     ZERO_CO_TRY(parts_.guard.begin_change(true));
@@ -74,7 +75,8 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
   co_return write_result(out);
 }
 
-/// Ranks wait for one another in the group of reductions. What they called shows in the other group, where all other calls wait.
+/// Ranks wait for one another in the group of reductions. The call's name is published in the other
+/// group, in which all other calls wait.
 Task Steps::finish_gradients() {
   if (parts_.alone() || parts_.gradients.late()) co_return co_await parts_.gradients.finish();
   if (parts_.gradients.fuses_reduction()) parts_.groups.name_caller(Caller::micro_sums);
@@ -102,8 +104,8 @@ Status Steps::check_capture(const zero_step_result *out) const {
   return {};
 }
 
-/// Contributions that waited are summed by the update where every rank's are so small that no sum can overflow. The vote that follows tells
-/// everyone that they are complete.
+/// The update sums waiting contributions itself if every rank's are so small that no sum can
+/// overflow. The vote that follows confirms to all ranks that they are complete.
 Task Steps::pick_path() {
   const bool whole = !parts_.step.splits && !parts_.replica_run.syncs;
   if (!parts_.gradients.late()) {

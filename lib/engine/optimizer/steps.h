@@ -1,4 +1,5 @@
-/// @file Steps: reduce, apply, gather, whole steps, the synchronisation of replicas, and steps that become part of CUDA graphs.
+/// @file Steps: reduce, apply, gather, whole steps, the synchronisation of replicas, and steps that
+/// become part of CUDA graphs.
 #pragma once
 
 #include "core/task.h"

@@ -38,7 +38,8 @@ Task StateAccess::verify(zero_verify_result *out, void *stream) {
   co_return parts_.memory->kernels().status();
 }
 
-/// Whether a rank wrote parameters that begin has not taken over; initialisers are no collectives, so each rank knows only its own calls.
+/// Finds whether any rank wrote parameters that begin has not adopted. Initialisers are no
+/// collectives, so each rank knows only its own calls.
 Task StateAccess::any_edited(bool *out) {
   *out = parts_.first_values.edited();
   if (parts_.alone()) co_return Status();

@@ -12,7 +12,8 @@
 namespace zero {
 namespace {
 
-/// Elements that are worked on at once. A cut is coded piece by piece; lines, and with them all bits, are the same as without pieces.
+/// Elements that are worked on at once. A cut is coded piece by piece; lines, and with them all
+/// bits, are the same as without pieces.
 constexpr int64_t kPiece = 64 * kLine;
 constexpr auto kPieceNbytes = kPiece * static_cast<int64_t>(sizeof(float));
 
@@ -30,7 +31,8 @@ void over_pieces(Range cut, Use &&use) {
   for (int64_t begin = cut.begin; begin < cut.end; begin += kPiece) use(Range{begin, std::min(begin + kPiece, cut.end)});
 }
 
-/// Calls use(begin, end) for the elements of each line that travels in full, counted within the piece.
+/// Calls use(begin, end) for the elements of each line that travels in full, counted within the
+/// piece.
 template <class Use>
 void over_full_lines(std::span<const uint8_t> full, int64_t count, Use &&use) {
   for (size_t line = 0; line < full.size(); ++line) {
@@ -65,7 +67,8 @@ int64_t DifferenceGather::coded_nbytes(const std::vector<uint8_t> &full, Range c
   return nbytes;
 }
 
-/// Scales, codes and full lines of pieces, and of cuts, have the bytes of those of the whole bucket.
+/// Scales, codes and full lines of pieces, and of cuts, have the bytes of those of the whole
+/// bucket.
 int64_t DifferenceGather::largest_nbytes() const {
   int64_t largest = 0;
   for (const int64_t index : plan().order()) {
@@ -110,7 +113,8 @@ const float *DifferenceGather::masters(int64_t bucket, int64_t element) const {
   return reinterpret_cast<const float *>(slots.place(*slots.find(ZERO_SLOT_MASTER), bucket).at(element));
 }
 
-/// M - W of elements of tensors. An update may leave anything in gaps between them, which must not reach the scale of a line.
+/// M - W of elements of tensors. An update may leave anything in gaps between them, which must not
+/// reach the scale of a line.
 void DifferenceGather::subtract(int64_t bucket, Range piece) const {
   const float *from = masters(bucket, piece.begin);
   const kernels::Table &table = kernels::active();
@@ -123,7 +127,7 @@ void DifferenceGather::subtract(int64_t bucket, Range piece) const {
   }
 }
 
-/// What lines that travel in full say is M.
+/// Lines that travel in full hold M itself.
 void DifferenceGather::encode(int64_t bucket, Range cut, std::byte *out) const {
   const DefaultFloats floats;
   const std::vector<uint8_t> &all = full_lines_[static_cast<size_t>(bucket)];

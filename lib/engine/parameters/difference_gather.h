@@ -1,5 +1,6 @@
-/// @file DifferenceGather: the strategy by which parameters that all ranks hold follow their masters by coded differences, so that what
-/// coding loses is in the next difference. The scheme is that of weight differences in Jia et al., "SDP4Bit", 2024.
+/// @file DifferenceGather: the strategy by which parameters that all ranks hold follow their
+/// masters by coded differences, so that what coding loses is in the next difference. The scheme is
+/// that of weight differences in Jia et al., "SDP4Bit", 2024.
 #pragma once
 
 #include "core/partition.h"
@@ -20,11 +21,11 @@
 
 namespace zero {
 
-/// M are the fp32 masters, of which each rank holds its cuts, W the parameters, which have the same bits on all ranks. Used by one thread
-/// at a time.
+/// M are the fp32 masters, of which each rank holds its cuts, W the parameters, which have the same
+/// bits on all ranks. Used by one thread at a time.
 class DifferenceGather final : public GatherStrategy {
  public:
-  /// What is given must outlive it. It may be used only where on().
+  /// All arguments must outlive the object. It may be used only if on() is true.
   DifferenceGather(ValueGather &values, const Params &params, const Layout &layout, const TensorSlots &tensors, const Settings &settings)
       : values_(values), params_(params), layout_(layout), tensors_(tensors), settings_(settings), code_(settings.gathers.code) {}
 
@@ -36,7 +37,7 @@ class DifferenceGather final : public GatherStrategy {
   bool changes_own() const override { return true; }
   std::string text(int64_t ranks) const override;
 
-  /// Whether every parameter that trains has a master that it can follow.
+  /// Checks that every trained parameter has a master that it can follow.
   Status check_formats() const override;
   int64_t workspace_nbytes() const override;
   Status open(const MemorySource &source) override;
@@ -63,7 +64,7 @@ class DifferenceGather final : public GatherStrategy {
   std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: not 0 where a line travels in full
   Arena memory_;
   std::byte *coded_ = nullptr;    ///< a bucket, by rank
-  float *differences_ = nullptr;  ///< of a piece
+  float *differences_ = nullptr;  ///< one piece
   float *piece_ = nullptr;        ///< W of a piece
 };
 

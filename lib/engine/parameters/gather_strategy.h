@@ -1,5 +1,5 @@
-/// @file GatherStrategy: how the parts of parameters that ranks hold or have updated reach the ranks that need them whole. Knows where
-/// parts lie; never when they change.
+/// @file GatherStrategy: how the parts of parameters that ranks hold or have updated reach the
+/// ranks that need them whole. Knows where parts lie; never when they change.
 #pragma once
 
 #include "core/task.h"
@@ -21,13 +21,15 @@ class GatherStrategy {
   /// @{
   /// A bucket that all ranks hold and of which each has updated its cut.
   virtual Task bucket(Group &group, int64_t index) = 0;
-  /// A tensor of which each rank keeps a shard, or that lies here as 8-bit codes, into `whole`.
+  /// Gathers into `whole` a tensor of which each rank keeps a shard, or decodes one that this rank
+  /// has as 8-bit codes.
   virtual Task tensor(Group &group, int64_t id, std::byte *whole) = 0;
   /// @}
 
   /// This rank's cut of parameters, too, changes in bucket() and not before.
   virtual bool changes_own() const { return false; }
-  /// For people, if there is anything to say beside what the stage says. `ranks`: of the group of gathers.
+  /// For people, if there is anything to say beside what the stage says. `ranks`: of the group of
+  /// gathers.
   virtual std::string text(int64_t /*ranks*/) const { return {}; }
 
   /// @name Seal

@@ -1,5 +1,6 @@
-/// @file MasterGather: the strategy by which parameters take the values of their fp32 masters before they travel. It serves the steps in
-/// which parameters that follow by differences are sent in full.
+/// @file MasterGather: the strategy by which parameters take the values of their fp32 masters
+/// before they travel. It serves the steps in which parameters that follow by differences are sent
+/// in full.
 #pragma once
 
 #include "engine/layout/layout.h"
@@ -13,7 +14,7 @@ namespace zero {
 
 class MasterGather final : public GatherStrategy {
  public:
-  /// What is given must outlive it.
+  /// All arguments must outlive the object.
   MasterGather(ValueGather &values, const Layout &layout, const TensorSlots &tensors)
       : values_(values), layout_(layout), tensors_(tensors) {}
 

@@ -1,12 +1,13 @@
-/// @file Gathers of buckets and of tensors.
+/// @file ParamGatherer: gathers of buckets and of tensors.
 #include "engine/parameters/param_gatherer.h"
 
 #include "group/collectives.h"
 
 namespace zero {
 
-/// Without a thread that advances them, gathers ahead of the caller or behind a step would only come at another time. Checksums are taken
-/// at the end of a step, when the differences must have been added.
+/// Without a thread that advances them, gathers ahead of the caller or behind a step would only
+/// come at another time. Checksums are taken at the end of a step, when the differences must have
+/// been added.
 Status ParamGatherer::open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy) {
   group_ = std::move(group);
   one_copy_ = one_copy;
@@ -54,7 +55,7 @@ Task ParamGatherer::gather_updated(bool behind, bool in_full) {
   for (int64_t index = 0; index < layout_.plan().bucket_count(); ++index) {
     if (is_among(index, Buckets::trained)) trailing_.submit(index, gather_bucket(index, Trace::Track::gathers, strategy));
   }
-  // Nothing would go on while the caller waits for other ranks elsewhere.
+  // Unwatched gathers would make no progress while the caller waits for other ranks elsewhere.
   if (!trailing_.watched()) ZERO_CO_AWAIT(trailing_.drain());
   co_return Status();
 }
@@ -65,7 +66,7 @@ Task ParamGatherer::gather_bucket(int64_t index, Trace::Track track, GatherStrat
   co_return co_await strategy.bucket(*group_, index);
 }
 
-/// What was gathered ahead is copied when it is wanted elsewhere.
+/// A parameter that was gathered ahead is copied if it is wanted elsewhere.
 Task ParamGatherer::whole(int64_t id, std::byte **data, bool *out_pooled) {
   const int64_t nbytes = params_[id].count * dtype_nbytes(params_[id].dtype);
   std::byte *ahead = nullptr;
@@ -73,7 +74,8 @@ Task ParamGatherer::whole(int64_t id, std::byte **data, bool *out_pooled) {
   *out_pooled = *data == nullptr;
   if (ahead == nullptr) {
     if (*out_pooled) ZERO_CO_TRY(pool_.take(nbytes, data));
-    // What is whole here is decoded beside gathers that may be under way; for what is gathered they have ended.
+    // Parameters that are whole on this rank are decoded beside gathers in progress; for sharded
+    // ones those gathers have ended.
     if (tensors_.sharded(id)) group_->set_caller(Caller::param_acquire);
     ZERO_CO_AWAIT(usual_.tensor(*group_, id, *data));
   } else if (*out_pooled) {
@@ -85,7 +87,7 @@ Task ParamGatherer::whole(int64_t id, std::byte **data, bool *out_pooled) {
   co_return tensors_.sharded(id) ? prefetch_.run_ahead() : Status();
 }
 
-/// On the progress thread, or that of whoever waits.
+/// Runs on the progress thread, or on a waiting caller's.
 Task ParamGatherer::gather_ahead(int64_t id, std::byte *whole) {
   const TraceSpan span(trace_, "gather", Trace::Track::gathers, Trace::About::param, id);
   group_->set_caller(Caller::gather_ahead);

@@ -1,5 +1,6 @@
-/// @file ParamGatherer: parameters of which each rank holds or has updated a part, made whole again: bucket after bucket behind a step,
-/// tensor after tensor for the caller or ahead of it. Knows where parts lie; never when they change.
+/// @file ParamGatherer: parameters of which each rank holds or has updated a part, made whole
+/// again: bucket after bucket behind a step, tensor after tensor for the caller or ahead of it.
+/// Knows where parts lie; never when they change.
 #pragma once
 
 #include "core/task.h"
@@ -31,7 +32,7 @@ class ParamGatherer {
  public:
   enum class Buckets { trained, coded, all };
 
-  /// What is given must outlive it.
+  /// All arguments must outlive the object.
   ParamGatherer(const Params &params, const Layout &layout, const TensorSlots &tensors, QuantizedParams &quantized_params,
                 const Kernels &kernels, const Settings &settings, Trace &trace)
       : params_(params),
@@ -50,7 +51,8 @@ class ParamGatherer {
 
   /// The way in which parameters are gathered after most steps, and when they are acquired.
   const GatherStrategy &strategy() const { return usual_; }
-  /// Once slots have memory; `source` is that of slots. `one_copy`: all ranks see the same parameters, of which each has updated a part.
+  /// Once slots have memory; `source` is that of slots. `one_copy`: all ranks see the same
+  /// parameters, of which each has updated a part.
   Status open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy);
   /// Waits for the end of what is under way.
   void close();
@@ -63,8 +65,9 @@ class ParamGatherer {
   /// @{
   /// Every rank's cuts go to all of them.
   Task gather(Buckets which);
-  /// Those that a step updated: behind it, where gathers may go on there and `behind` is true. `in_full`: as they are, or as their masters
-  /// are, also if most steps gather something else.
+  /// Gathers the parameters that a step updated: behind the step, if gathers may run there and
+  /// `behind` is true. `in_full`: as they are, or as their masters are, even if most steps gather
+  /// something else.
   Task gather_updated(bool behind, bool in_full);
   bool may_trail() const { return trailing_.allowed(); }
   /// The bucket is as the last step left it.

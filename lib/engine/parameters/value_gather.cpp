@@ -1,4 +1,4 @@
-/// @file Gathering what ranks keep.
+/// @file ValueGather: gathers the values that ranks keep.
 #include "engine/parameters/value_gather.h"
 
 #include "group/collectives.h"

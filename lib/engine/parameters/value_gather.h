@@ -1,4 +1,5 @@
-/// @file ValueGather: the strategy by which parameters travel as they are kept: values, or 8-bit codes and their scales.
+/// @file ValueGather: the strategy by which parameters travel as they are kept: values, or 8-bit
+/// codes and their scales.
 #pragma once
 
 #include "engine/layout/layout.h"
@@ -14,7 +15,7 @@ namespace zero {
 
 class ValueGather final : public GatherStrategy {
  public:
-  /// What is given must outlive it.
+  /// All arguments must outlive the object.
   ValueGather(const Params &params, const Layout &layout, const TensorSlots &tensors, QuantizedParams &quantized_params)
       : params_(params), layout_(layout), tensors_(tensors), quantized_params_(quantized_params) {}
 

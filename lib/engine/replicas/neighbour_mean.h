@@ -17,7 +17,7 @@ namespace zero {
 /// a time.
 class NeighbourMean {
  public:
-  /// Of one rank in a ring of so many.
+  /// The number of neighbours of one rank in a ring of `ranks`.
   static int64_t neighbours(int64_t ranks) { return ranks < 3 ? ranks - 1 : 2; }
   /// Bytes that open() takes, for values of at most `count` elements at a time.
   static int64_t nbytes(int64_t count, int64_t ranks);

@@ -1,4 +1,5 @@
-/// @file ReplicaRun: what an optimizer of several replicas remembers from step to step beside the parameters. Knows no collectives.
+/// @file ReplicaRun: the state that an optimizer of several replicas keeps from step to step beside
+/// the parameters. Knows no collectives.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 namespace zero {
 
 struct ReplicaRun {
-  int64_t calls = 0;                   ///< steps that were made before the one under way, or the next one
+  /// Steps that were made before the one under way, or the next one.
+  int64_t calls = 0;
   bool together = false;               ///< all replicas make that step together
   bool syncs = false;                  ///< the step under way ends with a synchronisation
   bool synced = false;                 ///< there was one in the newest step, or since

@@ -1,5 +1,6 @@
-/// @file Bringing replicas together. Stich, "Local SGD converges fast and communicates little", 2019; the outer step is that of Douillard
-/// et al., "DiLoCo: Distributed low-communication training of language models", 2023, algorithm 1.
+/// @file Bringing replicas together. Stich, "Local SGD converges fast and communicates little",
+/// 2019; the outer step is that of Douillard et al., "DiLoCo: Distributed low-communication
+/// training of language models", 2023, algorithm 1.
 #include "engine/replicas/replicas.h"
 
 #include "core/default_floats.h"
@@ -226,7 +227,8 @@ Task Replicas::measure(Meeting meeting, const Squares &squares, double *out_spre
     before += all[at];
     after += all[at + 1];
   }
-  if (meeting == Meeting::all) after = norms[1] * static_cast<double>(across_->size());  // all have the same
+  // All replicas have the same change.
+  if (meeting == Meeting::all) after = norms[1] * static_cast<double>(across_->size());
   *out_spread = before > 0 ? after / before : 1;
   co_return Status();
 }

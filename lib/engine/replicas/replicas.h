@@ -1,6 +1,7 @@
-/// @file Replicas: the parameters that several replicas of a model last had in common while each makes steps of its own, and the
-/// synchronisation: the mean of their changes, and an outer step with it; or the mean of a replica and its neighbours. Knows slots and the
-/// ranks with the same shard; never votes or gradients.
+/// @file Replicas: the parameters that the replicas of a model last had in common, and the
+/// synchronisation of replicas that make steps of their own. A synchronisation takes the mean of
+/// all changes followed by an outer step, or the mean of a replica and its neighbours. Knows slots
+/// and the ranks with the same shard; never votes or gradients.
 #pragma once
 
 #include "core/task.h"
@@ -26,7 +27,7 @@ namespace zero {
 /// Used by one thread at a time.
 class Replicas {
  public:
-  /// Of the outer step.
+  /// The hyper-parameters of the outer step.
   struct Outer {
     double lr;
     double momentum;
@@ -35,7 +36,7 @@ class Replicas {
   /// The replicas that a synchronisation averages.
   enum class Meeting : uint8_t { all, neighbours };
 
-  /// `all`: this rank updates everything, not only its cuts. What is given must outlive it.
+  /// `all`: this rank updates everything, not only its cuts. All arguments must outlive the object.
   Replicas(const Params &params, const Layout &layout, const TensorSlots &tensors, const QuantizedParams &quantized_params, const Kernels &kernels,
            const Settings &settings, bool all)
       : params_(params),
@@ -47,9 +48,10 @@ class Replicas {
         all_(all),
         outer_{settings_.outer_lr, settings_.outer_momentum} {}
 
-  /// Whether the outer step has fp32 values of all that trains.
+  /// Checks that the outer step has fp32 values of all trained parameters.
   Status check_formats() const;
-  /// Once slots have memory. `within`: the ranks of this replica; `across`: those with the same shard in all replicas, or nullptr.
+  /// Once slots have memory. `within`: the ranks of this replica; `across`: those with the same
+  /// shard in all replicas, or nullptr.
   Status open(std::shared_ptr<Group> within, std::shared_ptr<Group> across, const MemorySource &source);
   void close();
   /// Bytes that open() takes at most.
@@ -59,7 +61,7 @@ class Replicas {
   /// @{
   /// Whether all replicas make the next step together.
   bool together(int64_t calls) const { return settings_.any() && (!settings_.part() || calls < settings_.after); }
-  /// Whether the next step ends with a synchronisation.
+  /// True if the next step ends with a synchronisation.
   bool due(int64_t calls) const { return settings_.any() && !together(calls) && (calls + 1 - settings_.after) % settings_.period == 0; }
   /// At the end of a period.
   Meeting meeting() const { return settings_.ring ? Meeting::neighbours : Meeting::all; }
@@ -78,8 +80,9 @@ class Replicas {
 
   /// @name Collectives over all replicas
   /// @{
-  /// Parameters, masters and averages become what the outer step makes of them, or means over neighbours. *out_spread: the mean of the
-  /// norms of all replicas' changes once they have been averaged, divided by that before; 1 where nothing changed.
+  /// Parameters, masters and averages become what the outer step makes of them, or means over
+  /// neighbours. *out_spread: the mean of the norms of all replicas' changes once they have been
+  /// averaged, divided by that before; 1 where nothing changed.
   Task bring_together(Meeting meeting, double *out_spread);
   /// The elements that this rank updates become those of the first replica.
   Task take_first();
@@ -138,7 +141,7 @@ class Replicas {
   std::shared_ptr<Group> within_;
   std::shared_ptr<Group> across_;
   Arena memory_;
-  float *changes_ = nullptr;  ///< of a part
+  float *changes_ = nullptr;  ///< one part
   CodedMean coded_;
   NeighbourMean neighbours_;
   std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: those that are not coded
