@@ -1,4 +1,5 @@
-/// @file BootstrapRound: a round that a transport runs itself, while it or a group over it is being made.
+/// @file BootstrapRound: a round that a transport runs itself, while it or a group over it is being
+/// made.
 #pragma once
 
 #include "core/clock.h"
@@ -7,7 +8,8 @@
 
 namespace zero {
 
-/// Await it after start(). `late_code` is the error when ranks are missing after `limit_ms`. A failure of `watched`, where given, ends it.
+/// Await it after start(). `late_code` is the error when ranks are missing after `limit_ms`. A
+/// failure of `watched`, where given, ends it.
 class BootstrapRound final : public Waitable {
  public:
   BootstrapRound(const Transport &transport, const Fingerprint &fingerprint, int64_t limit_ms, int32_t late_code,

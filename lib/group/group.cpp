@@ -14,7 +14,8 @@ size_t counter_index(OperationKind kind) {
   return number < kOperationKinds ? number : 0;
 }
 
-/// A round's worth, or an element of every sum that blocks of ranks make for one another where that is more.
+/// A round's worth, or an element of every sum that blocks of ranks make for one another where that
+/// is more.
 size_t scratch_nbytes(const Transport &transport) {
   const int64_t block = transport.capabilities().host_block;
   return block == 1
@@ -32,7 +33,8 @@ Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer
       messages_(transport_->size()),
       scratch_(scratch_nbytes(*transport_)) {}
 
-/// Peers that have not been told that a group above was aborted receive it before they see that this rank has left.
+/// Peers that have not been told that a group above was aborted receive it before they see that
+/// this rank has left.
 Group::~Group() {
   try {
     if (const Status aborted = aborted_above(); !aborted.ok()) fail(aborted);
@@ -55,7 +57,7 @@ Status Group::look() {
   return usable();
 }
 
-/// One that this group heeds need not have heard it: the rank that aborted may have left that one.
+/// A group that this one heeds may not have received the abort: the aborting rank may have left it.
 Status Group::aborted_above() const {
   ZERO_TRY(aborted_among(above_));
   const std::shared_ptr<Group> heeded = heeded_.lock();
@@ -86,7 +88,8 @@ void Group::fail(const Status &cause) {
     if (first) failure_ = poisons_group(cause.code()) ? cause : told;
     failed_.store(true, std::memory_order_release);
   }
-  // Also where another thread is about to: nobody returns with a failure of which peers that read its memory have not been told.
+  // Also if another thread is about to: no call returns a failure before the peers that read its
+  // memory have received it.
   transport_->peers().poison(told);
   if (first) log_line("group of %lld ranks failed on rank %lld: %s", lld(size()), transport_->peers().name_of(rank()), cause.text());
   for (const std::weak_ptr<Group> &child : children) {
@@ -127,7 +130,8 @@ void Group::count_direct(OperationKind kind, int64_t elements, int64_t nbytes) {
   count_sent(kind, elements, nbytes);
 }
 
-/// Poisons the group for a call that has failed, and awaits that the transport lets go of the memory that it was given.
+/// Poisons the group for a call that has failed, and awaits that the transport lets go of the
+/// memory that it was given.
 class GivingUp final : public Waitable {
  public:
   GivingUp(Group &group, const Status &cause) : peers_(group.transport().peers()) { group.fail(cause); }
@@ -231,7 +235,8 @@ Status Quiet::poll(bool *out_ready) {
 
 namespace {
 
-/// What is advanced for others advances nothing more: its queue may be one that this thread comes from.
+/// Prevents nesting: work that a thread advances for others advances no further work, because its
+/// queue may be one that this thread is advancing.
 class Helping {
  public:
   Helping() : first_(!helping_) { helping_ = true; }

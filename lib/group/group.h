@@ -1,5 +1,6 @@
-/// @file Group: N ranks over a transport, with the policy that transports do not have: order, fingerprints, deadlines, poisoning, counters.
-/// Knows no kernels (it is given a Reducer) and no users' handles.
+/// @file Group: N ranks over a transport, with the policy that transports do not have: order,
+/// fingerprints, deadlines, poisoning, counters. Knows no kernels (it is given a Reducer) and no
+/// users' handles.
 #pragma once
 
 #include "core/reduction.h"
@@ -40,9 +41,10 @@ class Group : public std::enable_shared_from_this<Group> {
   const Transport &transport() const { return *transport_; }
   const std::shared_ptr<const Reducer> &reducer() const { return reducer_; }
 
-  /// Memory for the collective under way; a round's worth when the group spans hosts with several ranks, otherwise empty.
+  /// Memory for the collective under way; a round's worth when the group spans hosts with several
+  /// ranks, otherwise empty.
   std::span<std::byte> scratch() { return scratch_; }
-  /// Of this rank, for rounds.
+  /// Bytes of staging memory that this rank holds for rounds.
   int64_t staging_nbytes() const { return transport_->staging_nbytes() + static_cast<int64_t>(scratch_.size()); }
 
   int64_t deadline_ms() const { return deadline_ms_.load(std::memory_order_relaxed); }
@@ -58,34 +60,37 @@ class Group : public std::enable_shared_from_this<Group> {
   Status usable();
   /// The same, and first whether a group above was aborted.
   Status look();
-  /// Poisons the group here and on every peer, unless it is poisoned already. ZERO_E_ABORTED goes on to the groups split from it.
+  /// Poisons the group here and on every peer, unless it is poisoned already. ZERO_E_ABORTED goes
+  /// on to the groups split from it.
   void fail(const Status &cause);
   /// False while, after a failure, something may still use memory that was given to calls.
   bool quiet() const { return !transport_->peers().holds_memory(); }
-  /// Remembers a group that was split from this one: to abort this one, on any rank, aborts it; its cores are shared as those of this one.
-  /// Before anything else is done with it.
+  /// Remembers a group that was split from this one: to abort this one, on any rank, aborts it; its
+  /// cores are shared as those of this one. Before anything else is done with it.
   void adopt(const std::shared_ptr<Group> &child);
   /// The numbers by which texts call this group's ranks, by rank. Before anything is done with it.
   void name_ranks(const std::vector<int64_t> &names) { transport_->peers().name_ranks(names); }
   /// A round that waits here ends when `other` fails, with its failure. Before any that does.
   void heed(std::weak_ptr<Group> other) { heeded_ = std::move(other); }
-  /// A round that waits here advances `queue` meanwhile, unless a progress thread does: ranks that this one waits for may need what is in
-  /// it first. Before any round does.
+  /// A round that waits here advances `queue` meanwhile, unless a progress thread does: ranks that
+  /// this one waits for may need what is in it first. Before any round does.
   void advance_beside(std::weak_ptr<OperationQueue> queue) { beside_ = std::move(queue); }
 
   Traffic traffic(OperationKind kind) const;
-  /// What moved through peer views counts as the collective that it stands for.
+  /// Counts data that moved through peer views as the collective that it replaces.
   void count_direct(OperationKind kind, int64_t elements, int64_t nbytes);
 
   /// Milliseconds that are left to the collective under way, at least 1.
   int64_t left_ms();
 
-  /// Of things that all ranks make in one order, from 1 on. In the turn of whoever may run a collective.
+  /// Returns the next number, from 1 on, for objects that all ranks create in the same order. Call
+  /// it only in a turn in which a collective may run.
   uint64_t next_number() { return ++numbered_; }
-  /// Whose the collectives are from now on. For whoever may run one.
+  /// Names the caller of the collectives from now on. Only for a thread that may run one.
   void set_caller(Caller caller) { caller_ = caller; }
 
-  /// Runs one collective: checks that the group is usable, numbers it, sets its deadline, and poisons the group when the body fails.
+  /// Runs one collective: checks that the group is usable, numbers it, sets its deadline, and
+  /// poisons the group when the body fails.
   Task collective(Fingerprint fingerprint, Task body);
 
   /// Advances what was given to the queues of messages.
@@ -105,19 +110,22 @@ class Group : public std::enable_shared_from_this<Group> {
 
   /// To the peer or from it; only read when it is sent.
   Task message(OperationKind kind, void *data, int64_t count, DType dtype, int64_t peer);
-  /// Advances messages that others wait for while this thread waits for something else: messages and collectives do not wait for one
-  /// another. `own` is a queue that this thread is advancing.
+  /// Advances messages that others wait for while this thread waits for something else: messages
+  /// and collectives do not wait for one another. `own` is a queue that this thread is advancing.
   void progress_messages(const OperationQueue *own);
   /// As progress_messages, for a thread that waits for a message.
   void progress_collectives();
   void progress_beside();
-  /// For whoever waits in a call: an error once the timer has ended. Says in the log, once, that a wait has become long.
+  /// Returns an error to a waiting call once the timer has ended. Logs once that a wait has become
+  /// long.
   Status check_deadline(DeadlineTimer &timer, const Fingerprint &fingerprint);
   /// That of the collective under way.
   DeadlineTimer &timer();
-  /// What a call begins with, numbered from 1. Calls in which nothing waits would never learn that a group above was aborted.
+  /// Starts every call; calls are numbered from 1. It regularly looks at the groups above, because
+  /// calls that never wait would otherwise miss that such a group was aborted.
   Status check_call(uint64_t number) { return number % kCallsPerLook == 0 ? look() : usable(); }
-  /// The error of a group above, or above the one that this one heeds, that was aborted, also on a rank that is not in this group.
+  /// The error of a group above, or above the one that this one heeds, that was aborted, also on a
+  /// rank that is not in this group.
   Status aborted_above() const;
   static Status aborted_among(const std::vector<std::weak_ptr<Group>> &groups);
   void count_call(OperationKind kind);
@@ -149,17 +157,20 @@ class Group : public std::enable_shared_from_this<Group> {
 
   std::mutex failure_mutex_;
   Status failure_;
-  std::atomic<bool> failed_{false};             ///< failure_ is set
-  Status aborted_;                              ///< the cause, when it was aborted, before or after it failed
+  std::atomic<bool> failed_{false};  ///< failure_ is set
+  /// The cause, when it was aborted, before or after it failed.
+  Status aborted_;
   std::vector<std::weak_ptr<Group>> children_;  ///< under failure_mutex_
   std::weak_ptr<Group> heeded_;
   std::weak_ptr<OperationQueue> beside_;
-  std::vector<std::weak_ptr<Group>> above_;  ///< the group that this one was split from, and those above that
+  /// The group that this one was split from, and those above that.
+  std::vector<std::weak_ptr<Group>> above_;
 
   std::array<Counters, kOperationKinds> counters_;
 };
 
-/// While it lives, what runs in the group belongs to a call of something that shares it with others.
+/// While it lives, what runs in the group belongs to a call of something that shares it with
+/// others.
 class CallerScope {
  public:
   CallerScope(Group &group, Caller caller) : group_(group) { group.set_caller(caller); }
@@ -170,7 +181,8 @@ class CallerScope {
   Group &group_;
 };
 
-/// Looks while something waits whether a group above was aborted: seldom, because their transports may ask the system.
+/// Looks while something waits whether a group above was aborted: seldom, because their transports
+/// may ask the system.
 class AbortWatch {
  public:
   Status look(const Group &group) { return ++polls_ % kPollsPerLook == 0 ? group.aborted_above() : Status(); }
@@ -180,7 +192,8 @@ class AbortWatch {
   int32_t polls_ = 0;
 };
 
-/// One round of the collective under way: await it, use the arrivals; they are given back when it goes out of scope.
+/// One round of the collective under way: await it, use the arrivals; they are given back when it
+/// goes out of scope.
 class Round final : public Waitable {
  public:
   Round(Group &group, std::span<const Offer> offers, std::span<Arrival> arrivals) : group_(group), offers_(offers), arrivals_(arrivals) {}
@@ -191,7 +204,8 @@ class Round final : public Waitable {
   Status poll(bool *out_ready) override;
   Doorbell *doorbell() override { return group_.transport_->peers().doorbell(); }
 
-  /// After it was awaited: true when every rank's rests can be read now, so that no later round offers them. They then count as sent.
+  /// After it was awaited: true when every rank's rests can be read now, so that no later round
+  /// offers them. They then count as sent.
   bool rest_is_there();
 
  private:

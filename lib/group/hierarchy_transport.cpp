@@ -78,7 +78,7 @@ Status HierarchyTransport::start(const Fingerprint *fingerprint, std::span<const
   }
   near_arrived_ = false;
   far_arrived_ = false;
-  // What crosses hosts takes longest: it sets out first.
+  // Data between hosts takes longest, so it starts first.
   ZERO_TRY(far_->rounds().start(fingerprint, far_offers_, far_arrivals_));
   return near_->rounds().start(fingerprint, near_offers_, near_arrivals_);
 }
@@ -145,7 +145,8 @@ Status HierarchyTransport::recv_poll(int64_t peer, bool *out_done) {
   return *out_done ? Status() : before;
 }
 
-/// What one side was told goes on to the other, which may receive that this rank has left before it hears why.
+/// Passes a failure of one side on to the other, which may otherwise see only that this rank has
+/// left.
 Status HierarchyTransport::health() {
   Status near = near_->peers().health();
   Status far = far_->peers().health();
@@ -208,8 +209,8 @@ Task HierarchyTransport::share(std::shared_ptr<Mapping> mine, std::vector<PeerMe
   co_return Status();
 }
 
-/// A group within one host needs only its near transport, one with a single rank per host only the far one. What near ranks that come late
-/// take of the time is not given to far ones again.
+/// A group within one host needs only its near transport, one with a single rank per host only the
+/// far one. The time that late near ranks take is deducted from the deadline of the far ones.
 Task HierarchyTransport::derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
                                        std::shared_ptr<Transport> *out) {
   const Deadline deadline = Deadline::after_ms(deadline_ms);
@@ -222,7 +223,8 @@ Task HierarchyTransport::derive_within(std::vector<int64_t> members, int64_t tag
   const size_t host_count = std::set<int64_t>(hosts.begin(), hosts.end()).size();
   std::shared_ptr<Transport> near;
   ZERO_CO_AWAIT(near_->derive_within(std::move(near_members), tag, most_round_nbytes, deadline_ms, &near));
-  // Groups of other ranks may span hosts: to them this rank counts as one that is in none, so that all have derived alike from the far one.
+  // Groups of other ranks may span hosts: to them this rank counts as one that is in none, so that
+  // all have derived alike from the far one.
   const bool spans = host_count > 1;
   if (!spans) members.clear();
   std::shared_ptr<Transport> far;

@@ -1,5 +1,6 @@
-/// @file The transport of groups that span hosts: ranks of one host exchange through shared memory, ranks of different hosts over another
-/// transport. Knows these two and which rank is where; nothing of what moves.
+/// @file The transport of groups that span hosts: ranks of one host exchange through shared memory,
+/// ranks of different hosts over another transport. Knows these two and which rank is where;
+/// nothing of what moves.
 #pragma once
 
 #include "group/transport.h"
@@ -10,13 +11,15 @@
 
 namespace zero {
 
-/// An error met while ranks of one host made a transport of their own, in which they have other numbers.
+/// An error met while ranks of one host made a transport of their own, in which they have other
+/// numbers.
 Status met_on_host(const Status &status, int64_t ranks);
 
 class HierarchyTransport final : public Transport, private Rounds, private Messages, private PeerHealth {
  public:
-  /// `far` is over all ranks and `near` over those of this host, in the same order. hosts[r] is equal for ranks of one host. `far` moves
-  /// nothing between ranks of one host, but for poison and questions where they stand.
+  /// `far` is over all ranks and `near` over those of this host, in the same order. hosts[r] is
+  /// equal for ranks of one host. `far` moves nothing between ranks of one host, but for poison and
+  /// questions where they stand.
   HierarchyTransport(std::shared_ptr<Transport> near, std::shared_ptr<Transport> far, std::vector<int64_t> hosts);
 
   int64_t staging_nbytes() const override { return near_->staging_nbytes() + far_->staging_nbytes(); }
@@ -58,7 +61,7 @@ class HierarchyTransport final : public Transport, private Rounds, private Messa
   const std::shared_ptr<Transport> far_;
   const std::shared_ptr<Transport> near_;
   const std::vector<int64_t> hosts_;
-  std::vector<int64_t> near_ranks_;  ///< of the ranks of this host, by their rank in near_
+  std::vector<int64_t> near_ranks_;  ///< ranks of this host, by their rank in near_
   std::vector<int64_t> near_index_;  ///< their ranks in near_, by rank; -1 elsewhere
 
   // The round under way.

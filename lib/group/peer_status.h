@@ -1,5 +1,5 @@
-/// @file PeerStatus: where a rank stands, as it says itself when another asks, and the text of those that were asked. For transports whose
-/// ranks cannot look into one another's memory.
+/// @file PeerStatus: the state that a rank reports when another asks, and the text about the ranks
+/// that were asked. For transports whose ranks cannot read one another's memory.
 #pragma once
 
 #include "group/fingerprint.h"
@@ -18,7 +18,7 @@ struct PeerStatus {
   Fingerprint where;
 };
 
-/// The call and the message that this rank is in, for those who ask.
+/// The call and the message that this rank is in, for ranks that ask.
 class PublishedCalls {
  public:
   /// As those of PeerHealth.
@@ -47,11 +47,12 @@ class PublishedCalls {
   Fingerprint message_;
 };
 
-/// Whether the rank that answered waits in the same call, so that it is not what a rank in `mine` waits for. No message is one.
+/// True if the rank that answered waits in the same call, so that a rank in `mine` does not wait
+/// for it. Always false if `mine` is a message.
 bool waits_in(const PeerStatus *answer, const Fingerprint &mine);
 
-/// Of `size` ranks those to ask when nobody that was asked is to blame: without `asked`, and few enough
-/// for all ranks to ask them at the same time.
+/// The ranks to ask if none of those in `asked` is the cause: some of the `size` ranks, without
+/// `asked`, and few enough for all ranks to ask them at the same time.
 std::vector<int64_t> others_to_ask(int64_t size, const std::vector<int64_t> &asked);
 
 /// Calls complete() until it is true, but no longer than a rank that is alive may take to answer.

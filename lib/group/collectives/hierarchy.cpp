@@ -1,7 +1,10 @@
-/// @file Sums and gathers of groups that span hosts. The ranks of a block, which share a host, sum complete subtrees of the fixed tree
-/// before anything crosses hosts, and what has crossed is passed on inside, so that between two hosts each element travels once per block.
+/// @file Hierarchy: sums and gathers of groups that span hosts. The ranks of a block, which share a
+/// host, sum complete subtrees of the fixed tree before data crosses hosts, and pass on inside the
+/// block the data that has crossed. Between two hosts each element therefore travels once per
+/// block.
 ///
-/// A block meets the others in turns. While one turn's data crosses, the ranks of the block exchange the next one's: one round does both.
+/// A block exchanges data with the others in turns. While one turn's data crosses, the ranks of the
+/// block exchange the next turn's: one round does both.
 #include "group/collectives/pieces.h"
 
 #include <algorithm>
@@ -25,7 +28,8 @@ class Blocks {
   int64_t after(int64_t turns) const { return (own_ + turns) % count_; }
   int64_t before(int64_t turns) const { return (own_ + count_ - turns % count_) % count_; }
   size_t rank(int64_t block, int64_t place) const { return static_cast<size_t>(block * size_ + place); }
-  /// The rank of a block at this rank's own place: what crosses hosts goes between ranks of one place.
+  /// The rank of a block at this rank's own place: what crosses hosts goes between ranks of one
+  /// place.
   size_t twin(int64_t block) const { return rank(block, place_); }
   size_t neighbour(int64_t place) const { return rank(own_, place); }
 
@@ -68,9 +72,10 @@ class Turns {
   int64_t step_ = 0;
 };
 
-/// In turn t a block sums what is for the block t + 1 after it, and sends what it summed in the turn before. Its own sum comes last.
-/// Weights are applied where a block sums its own contributions. The sums of a chunk lie in the group's scratch memory: count() that this
-/// block made, count() - 1 that others made for this rank.
+/// In turn t a block sums the data for the block t + 1 after it, and sends the sum of the turn
+/// before. Its own sum comes last. Weights are applied when a block sums its own contributions. The
+/// sums of a chunk are in the group's scratch memory: count() made by this block, count() - 1 made
+/// by others for this rank.
 class ScatterTurns : public Turns {
  public:
   ScatterTurns(Group &group, const ReduceScatter &call)
@@ -150,7 +155,7 @@ class ScatterTurns : public Turns {
 
   std::byte *scratch(int64_t index) const { return group_.scratch().data() + index * step_ * sum_element_; }
   std::byte *made_for(int64_t block) const { return scratch(block); }
-  /// Of the own block: what it made for itself.
+  /// For the own block, this is the sum that it made for itself.
   std::byte *made_by(int64_t block) const {
     if (block == blocks_.own()) return made_for(block);
     return scratch(count() + block - (block > blocks_.own() ? 1 : 0));
@@ -163,7 +168,8 @@ class ScatterTurns : public Turns {
   int64_t step_ = 0;
 };
 
-/// In turn t a block passes on inside what it got from the block t after it, while the one of the block after that arrives.
+/// In turn t a block passes on inside what it got from the block t after it, while the one of the
+/// block after that arrives.
 class GatherTurns : public Turns {
  public:
   GatherTurns(Group &group, const void *mine, void *whole, const Cuts &cuts, DType dtype)
@@ -232,7 +238,8 @@ Task run_turns(Group &group, Kind &turns) {
 }  // namespace
 
 bool pays_by_hosts(const Group &group, const Cuts &cuts, DType dtype) {
-  constexpr int64_t kAtOnceNbytes = 1024;  // less arrives sooner when all ranks exchange it in one round
+  // Smaller data arrives sooner if all ranks exchange it in one round.
+  constexpr int64_t kAtOnceNbytes = 1024;
   return group.transport().capabilities().host_block > 1 && longest(cuts) * dtype_nbytes(dtype) > kAtOnceNbytes;
 }
 

@@ -1,4 +1,5 @@
-/// @file What the algorithms share: chunk arithmetic and the tables of one round. Not for use outside this folder.
+/// @file Pieces: chunk arithmetic and the tables of one round, shared by the algorithms. Not for
+/// use outside this folder.
 #pragma once
 
 #include "group/collectives.h"
@@ -16,13 +17,14 @@ inline void *at(void *base, int64_t index, int64_t element_nbytes) {
   return base == nullptr ? nullptr : static_cast<std::byte *>(base) + index * element_nbytes;
 }
 
-/// Elements of [whole.begin + begin, + step) that lie in whole.
+/// Elements of [whole.begin + begin, + step) that are in whole.
 inline Range chunk_of(Range whole, int64_t begin, int64_t step) {
   const int64_t first = std::min(whole.begin + begin, whole.end);
   return {first, std::min(first + step, whole.end)};
 }
 
-/// Elements per round when a rank offers `distinct` different pieces: as many as the transport stages, cut on lines where possible.
+/// Elements per round when a rank offers `distinct` different pieces: as many as the transport
+/// stages, cut on lines where possible.
 inline int64_t chunk_elements(Group &group, int64_t element_nbytes, int64_t distinct) {
   const int64_t most = group.transport().capabilities().round_nbytes / std::max<int64_t>(distinct, 1) / element_nbytes;
   return most >= kLine ? most / kLine * kLine : std::max<int64_t>(most, 1);
@@ -57,7 +59,8 @@ inline void take(const Group &group, const Arrival &arrival, int64_t nbytes, int
 Fingerprint describe(OperationKind kind, int64_t count, DType dtype);
 uint64_t hash_cuts(const Cuts &cuts, double divisor);
 
-/// True when a group spans hosts and there is enough data for ranks of one host to sum, or pass on, among themselves first.
+/// True when a group spans hosts and there is enough data for ranks of one host to sum, or pass on,
+/// among themselves first.
 bool pays_by_hosts(const Group &group, const Cuts &cuts, DType dtype);
 /// Not for averages of integers.
 Task reduce_scatter_by_hosts(Group &group, ReduceScatter call);

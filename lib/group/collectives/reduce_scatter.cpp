@@ -1,6 +1,8 @@
-/// @file Reduce-scatter by direct exchange: each rank sends every owner its part, and the owner sums all parts in one pass of the fixed
-/// tree. Rank r sends count - count_r elements, which is the least possible. Also all_reduce and reduce, which are made of the same step;
-/// little data is all-reduced in one round, where a second one would cost more than the elements that are sent on top.
+/// @file Reduce-scatter by direct exchange: each rank sends every owner its part, and the owner
+/// sums all parts in one pass of the fixed tree. Rank r sends count - count_r elements, which is
+/// the least possible. Also all_reduce and reduce, which are made of the same step; little data is
+/// all-reduced in one round, where a second one would cost more than the elements that are sent on
+/// top.
 #include "group/collectives.h"
 
 #include "group/collectives/pieces.h"
@@ -67,15 +69,16 @@ Task reduce_scatter_rounds(Group &group, ReduceScatter call) {
 
 double divisor_of(const Group &group, ReduceOp op) { return op == ReduceOp::avg ? static_cast<double>(group.size()) : 1.0; }
 
-constexpr int64_t kAtOnceNbytes = 1024;      ///< of a contribution
-constexpr int64_t kAtOnceSentNbytes = 4096;  ///< by one rank
+constexpr int64_t kAtOnceNbytes = 1024;      ///< per contribution
+constexpr int64_t kAtOnceSentNbytes = 4096;  ///< per rank
 
 bool fits_at_once(Group &group, int64_t nbytes) {
   const int64_t most = std::min(kAtOnceNbytes, group.transport().capabilities().round_nbytes);
   return nbytes <= most && (group.size() - 1) * nbytes <= kAtOnceSentNbytes;
 }
 
-/// Each rank sends its contribution to all others, and everyone sums all of them. What peers may still read in place is written last.
+/// Each rank sends its contribution to all others, and every rank sums all of them. Memory that
+/// peers may still read in place is written last.
 Task all_reduce_at_once(Group &group, const void *send, void *recv, int64_t count, DType dtype, ReduceOp op) {
   const int64_t nbytes = count * dtype_nbytes(dtype);
   alignas(16) std::array<std::byte, kAtOnceNbytes> sum;  // as the memory of a coroutine is

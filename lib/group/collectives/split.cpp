@@ -1,4 +1,5 @@
-/// @file Split: ranks tell each other color and key, and ranks of one color derive a transport of their own.
+/// @file Split: ranks tell each other color and key, and ranks of one color derive a transport of
+/// their own.
 #include "group/collectives/pieces.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ std::vector<int64_t> members_of(const std::vector<ColorAndKey> &choices, int64_t
   return members;
 }
 
-/// Lets the new group reach memory of devices. Its texts count its own ranks, and are told to those of the group it is split from.
+/// Lets the new group reach memory of devices. Its texts count its own ranks, and are told to those
+/// of the group it is split from.
 Task reach_devices(Group &group, Transport &transport, std::shared_ptr<const Reducer> reducer) {
   const Status reached = co_await transport.copy_through(std::move(reducer), group.left_ms());
   if (reached.ok()) co_return reached;
@@ -52,7 +54,7 @@ Task split_rounds(Group &group, ColorAndKey mine, std::shared_ptr<Group> *out, s
   out->reset();
   if (transport == nullptr) co_return Status();
   if (reducer == nullptr) reducer = group.reducer();
-  // Where data has no way but through devices, what lies on the host takes it as well.
+  // If data can move only through devices, host data moves through them as well.
   const bool words_alone = transport->capabilities().longest_nbytes < INT64_MAX;
   if (words_alone && !reducer->on_device() && group.reducer()->on_device()) reducer = group.reducer();
   if (reducer->on_device()) ZERO_CO_AWAIT(reach_devices(group, *transport, reducer));

@@ -21,14 +21,15 @@
 namespace zero {
 namespace {
 
-/// Leaves the stages of a creation that are to come what is left of its time: none of them begins anew with all of it. Ranks that met at
-/// the last have a moment still.
+/// Gives the remaining stages of a creation only the time that is left, so that none restarts with
+/// all of it. Ranks that met at the last moment still get a minimum.
 void pass_time(GroupOptions *options, const Deadline &deadline) {
   constexpr int64_t kLeastMs = 400;
   options->rendezvous_ms = std::min(options->rendezvous_ms, std::max(deadline.left_ms(), kLeastMs));
 }
 
-/// Where devices are to be reached, NCCL moves their memory. A rank that cannot tells the others why.
+/// If devices are to be reached, NCCL moves their memory. A rank that cannot load NCCL reports the
+/// reason to the others.
 Task reach_devices(std::shared_ptr<Transport> *transport, const GroupOptions &options, std::shared_ptr<const Reducer> reducer) {
   const zero_nccl_table *nccl = nullptr;
   if (Status loaded = load_nccl_module(options.nccl_module, &nccl); !loaded.ok()) {
@@ -49,7 +50,7 @@ Task finish_group(std::shared_ptr<Transport> transport, const GroupOptions &opti
   co_return Status();
 }
 
-/// What MPI ranks tell each other before they decide how data moves.
+/// The values that MPI ranks exchange before they decide how data moves.
 struct Meeting {
   uint64_t name;  ///< random; rank 0's counts
   uint64_t shared;
@@ -74,7 +75,8 @@ Task meet(Group &over_mpi, bool shared, uint64_t *out_name) {
   co_return Status();
 }
 
-/// What a local transport failed in is the far one's failure too. Without memory its peers may receive nothing of it.
+/// Passes the failure of a local transport on to the far one. If memory is exhausted, the far
+/// peers may not receive it.
 void pass_failure(PeerHealth &local, PeerHealth &far) noexcept {
   try {
     if (const Status failure = local.health(); !failure.ok()) far.poison(failure);
@@ -83,9 +85,11 @@ void pass_failure(PeerHealth &local, PeerHealth &far) noexcept {
   }
 }
 
-/// Ranks of a group between hosts that share a host move their data through shared memory; `name` is their group's. Where all do, nothing
-/// is left to the transport between hosts: the local one only holds it, and tells it of a failure, because MPI must then not be finalised.
-/// To let go of MPI is to wait for the other ranks, so a rank first tells those of its host that it has left: they may wait for it.
+/// Ranks of a group between hosts that share a host move their data through shared memory; `name`
+/// is their group's. If all ranks do, the transport between hosts has no work left. The local one
+/// only keeps it alive and reports failures to it, because MPI must then not be finalised.
+/// Releasing MPI waits for the other ranks, so a rank first tells those of its host that it has
+/// left: they may be waiting for it.
 Task share_hosts(Group &over_hosts, std::string name, GroupOptions options, std::shared_ptr<HostsTransport> far,
                  std::shared_ptr<Transport> *out) {
   const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
@@ -125,7 +129,7 @@ std::shared_ptr<Group> meeting_group(std::shared_ptr<Transport> transport, const
   return std::make_shared<Group>(std::move(transport), std::move(made), options.rendezvous_ms);
 }
 
-/// What must be the same on ranks that meet over TCP.
+/// A hash of the terms that must be the same on ranks that meet over TCP.
 uint64_t terms_hash(const GroupOptions &options) { return hash_of_text(ZERO_MPI_BUILD "." + std::to_string(options.staging_nbytes)); }
 
 }  // namespace
@@ -152,7 +156,8 @@ Task connect_local_group(std::string name, int64_t rank, int64_t size, GroupOpti
 Task connect_mpi_group(int64_t comm, GroupOptions options, ReducerFactory reducer, std::shared_ptr<Group> *out) {
   const Deadline deadline = Deadline::after_ms(options.rendezvous_ms);
   std::shared_ptr<MpiTransport> over_mpi;
-  // Named: gcc 12 copies a braced temporary with a string in it bit by bit when it occurs in an awaited expression.
+  // Named: gcc 12 copies a braced temporary with a string in it bit by bit when it occurs in an
+  // awaited expression.
   MpiOptions mpi{options.mpi_module, options.rendezvous_ms, options.staging_nbytes};
   ZERO_CO_AWAIT(connect_mpi(comm, std::move(mpi), &over_mpi));
   std::shared_ptr<Transport> transport = over_mpi;

@@ -1,8 +1,8 @@
-/// @file How local transports come to be: segments are made, exchanged at a rendezvous and attached; so are shared mappings and the
-/// transports of derived groups.
+/// @file LocalConnect: the creation of local transports. Segments are made, exchanged at a
+/// rendezvous and attached, as are shared mappings and the transports of derived groups.
 ///
-/// Every exchange ends when all ranks have attached. Until then everybody holds what it brought, so threads of one process find one
-/// another's mappings by id and need no descriptors.
+/// Every exchange ends when all ranks have attached. Until then every rank holds its own objects,
+/// so threads of one process find one another's mappings by id and need no descriptors.
 #include "group/local/local_transport.h"
 
 #include "core/clock.h"
@@ -18,12 +18,12 @@
 namespace zero {
 namespace {
 
-/// What a rank tells the others about a mapping it brings.
+/// The description of a mapping that a rank sends to the others.
 struct MappingBlob {
   uint64_t mapping_id = 0;  ///< 0: none
   int64_t nbytes = 0;
-  uint64_t identity = 0;  ///< of the group; rank 0's counts
-  uint64_t copy = 0;      ///< of libzero in the process; mappings are known to one
+  uint64_t identity = 0;  ///< the group's; rank 0's counts
+  uint64_t copy = 0;      ///< the copy of libzero in the process; only one copy knows a mapping
 };
 
 /// Only ranks of one process compare it.
@@ -44,7 +44,7 @@ Joiner make_joiner(const Mapping *mapping, uint64_t identity) {
   return joiner;
 }
 
-/// What this process has of a joiner's mapping, which is one of this process's own.
+/// Finds the mapping of a joiner in this process; nullptr if it belongs to another.
 std::shared_ptr<const Mapping> find_own(std::span<const std::byte> blob) {
   MappingBlob read;
   if (blob.size() != sizeof read) return nullptr;
@@ -77,15 +77,17 @@ Status attach_joiner(Joiner joiner, int64_t rank, std::shared_ptr<Mapping> *out)
   return attached;
 }
 
-/// A peer that gives up because the group has failed has told its failure before: that is the cause.
+/// A peer that gives up because the group has failed has told its failure before: that is the
+/// cause.
 Status or_failure_of(LocalPeers *group, Status status) {
   if (!status.ok() && group != nullptr) ZERO_TRY(group->health());
   return status;
 }
 
-/// What all ranks must have in common to read one another's segments.
+/// A hash of the values that all ranks must share to read one another's segments.
 uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
-  constexpr int64_t kVersion = 5;  // of fields that changed and left sizes as they were
+  // Counts changes of fields that kept all sizes.
+  constexpr int64_t kVersion = 5;
   const int64_t values[] = {size, round_nbytes, Segment::nbytes(size, round_nbytes), sizeof(SegmentHeader), sizeof(Mailbox), kVersion};
   return hash_of(values, sizeof values);
 }
@@ -95,8 +97,8 @@ uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
 /// Ready when every rank has attached a derived object, counted from 1 (the segments themselves).
 class AllJoined final : public Waitable {
  public:
-  /// `watcher` is the group whose health tells of peers that are lost meanwhile, `ranks` are theirs there; nullptr: a group that is new
-  /// has only itself, and nothing to poison.
+  /// `watcher` is the group whose health tells of peers that are lost meanwhile, `ranks` are theirs
+  /// there; nullptr: a group that is new has only itself, and nothing to poison.
   AllJoined(LocalPeers &peers, uint64_t wanted, Deadline deadline, LocalPeers *watcher, const std::vector<int64_t> &ranks)
       : peers_(peers),
         wanted_(wanted),
@@ -119,7 +121,8 @@ class AllJoined final : public Waitable {
     *out_ready = true;
     return {};
   }
-  // No doorbell: the new transport's own one goes with it if this fails, while another thread may be about to sleep on it.
+  // No doorbell: the new transport's own one goes with it if this fails, while another thread may
+  // be about to sleep on it.
 
  private:
   /// To attach takes a moment, also for ranks that met at the last.
@@ -127,7 +130,7 @@ class AllJoined final : public Waitable {
 
   Status check_watched(const std::atomic<uint64_t> &joined) {
     const Status standing = watcher_->health();
-    // What the others failed in after they attached does not undo that.
+    // Failures of others after they attached do not undo that.
     if (joined.load(std::memory_order_acquire) >= wanted_) return {};
     ZERO_TRY(standing);
     watcher_->processes().look();
@@ -202,19 +205,19 @@ Task LocalTransport::meet(MeetingTerms terms, LocalPeers *parent, const std::vec
   Task meeting = rendezvous(std::move(terms), make_joiner(peers_.own().mapping().get(), peers_.identity()), &joiners);
   Status met = co_await meeting;
   if (met.ok()) met = or_failure_of(parent, attach_segments(std::move(joiners), parent != nullptr));
-  // For those who have met and attach this rank's segment.
+  // For peers that have met and attach this rank's segment.
   if (!met.ok()) peers_.own().header().poison.write(cannot_come(met));
   ZERO_CO_TRY(met);
   peers_.own().header().joined.store(1, std::memory_order_release);
   AllJoined all_joined(peers_, 1, deadline, parent, members);
   ZERO_CO_AWAIT(all_joined);
   peers_.own().mapping()->close_fd();
-  // What texts named were ranks of the parent.
+  // Texts named ranks of the parent until now.
   peers_.name_ranks({});
   co_return Status();
 }
 
-/// What the others are told of a rank that cannot take part in a group that is being made.
+/// The error that the others receive about a rank that cannot take part in a new group.
 Status LocalTransport::cannot_come(const Status &cause) const {
   return Status::error(ZERO_E_RENDEZVOUS, "rank %lld (process %lld) cannot take part: %s", peers_.name_of(rank()), lld(::getpid()),
                        cause.text());

@@ -1,5 +1,5 @@
-/// @file LocalMappings: the mappings that the ranks of a local group share: own ones, in which peers read offers where they lie, and those
-/// of peers. Knows nothing of how ranks meet.
+/// @file LocalMappings: the mappings that the ranks of a local group share: own ones, in which
+/// peers read offers where they lie, and those of peers. Knows nothing of how ranks meet.
 #pragma once
 
 #include "group/local/local_peers.h"
@@ -30,7 +30,8 @@ class LocalMappings {
   /// A mapping of a peer, until it is forgotten.
   void hold(int64_t peer, std::shared_ptr<Mapping> mapping);
   void forget(int64_t peer, uint64_t mapping_id);
-  /// The address here of what a peer's message is about, with a rest behind it; nullptr for a message without bytes.
+  /// The address here of what a peer's message is about, with a rest behind it; nullptr for a
+  /// message without bytes.
   Status resolve(int64_t peer, const Message &message, int64_t rest_nbytes, const void **out_data) const;
 
  private:
@@ -43,9 +44,10 @@ class LocalMappings {
   const LocalPeers &peers_;
   mutable std::mutex mutex_;
   std::vector<Offered> offered_;
-  std::vector<std::vector<std::shared_ptr<Mapping>>> attached_;  ///< by peer: what it shares, held until it withdraws it
-  std::vector<uint64_t> withdrawn_;                              ///< own mappings whose withdrawal peers have not been told
-  std::atomic<bool> withdraws_{false};                           ///< there are some
+  /// By peer: what it shares, held until it withdraws it.
+  std::vector<std::vector<std::shared_ptr<Mapping>>> attached_;
+  std::vector<uint64_t> withdrawn_;     ///< own mappings whose withdrawal peers have not been told
+  std::atomic<bool> withdraws_{false};  ///< there are some
 };
 
 }  // namespace zero

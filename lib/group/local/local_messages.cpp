@@ -1,5 +1,7 @@
-/// @file Point-to-point messages of the local transport: chunks through two slots per pair of ranks, announced by a fingerprint that the
-/// receiver compares before it writes; the sender is done when all has been taken, so a mismatch reaches it too.
+/// @file LocalMessages: point-to-point messages of the local transport, as chunks through two slots
+/// per pair of ranks. A message is announced by a fingerprint, which the receiver compares before
+/// it writes. The sender is done when all chunks have been taken, so a mismatch is reported to it
+/// too.
 #include "group/local/local_messages.h"
 
 #include <algorithm>

@@ -112,7 +112,8 @@ bool LocalPeers::is_awaited_by(int64_t peer) const {
   return segment(peer).header().awaited.load(std::memory_order_seq_cst) == static_cast<uint64_t>(rank_) + 1;
 }
 
-/// A rank that awaits one of many peers looks for all of them in some polls: one may have called something else, or have gone.
+/// A rank that awaits one of many peers looks for all of them in some polls: one may have called
+/// something else, or have gone.
 bool LocalPeers::looks_at_all(int32_t poll) {
   constexpr int32_t kPollsPerLook = 8;
   const uint32_t news = own().header().news.load(std::memory_order_acquire);

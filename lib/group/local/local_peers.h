@@ -1,5 +1,6 @@
-/// @file LocalPeers: the ranks of a local group as one of them sees them: their segments and bells, the ends of their processes, the
-/// failure of the group, and the call that each rank is in. Knows nothing of the pieces that ranks exchange.
+/// @file LocalPeers: the ranks of a local group as one of them sees them: their segments and bells,
+/// the ends of their processes, the failure of the group, and the call that each rank is in. Knows
+/// nothing of the pieces that ranks exchange.
 #pragma once
 
 #include "group/local/local_processes.h"
@@ -37,14 +38,16 @@ class LocalPeers final : public PeerHealth {
   const Segment &segment(int64_t peer) const { return (*segments_)[static_cast<size_t>(peer)]; }
   const Segment &own() const { return segment(rank_); }
 
-  /// Makes the own segment. A group that descends from another has a parent, and its members' ranks there.
+  /// Makes the own segment. A group that descends from another has a parent, and its members' ranks
+  /// there.
   Status make_segment(const LocalPeers *parent, std::span<const int64_t> members);
   /// Takes what a peer has made; nullptr for this rank: it has none any more.
   void attach(int64_t peer, std::shared_ptr<Mapping> mapping);
   /// Tells all peers that this rank uses the group no longer, and before that of a failure.
   void leave();
 
-  /// For the next in turn. What it does is looked for once more afterwards: either it is seen then, or ring_for sees that it is awaited.
+  /// Publishes that this rank waits for `peer`, the next in turn. Look at the peer once more
+  /// afterwards: either its progress is visible then, or its ring_for() sees that it is awaited.
   void await(int64_t peer);
   bool is_awaited_by(int64_t peer) const;
   void ring(int64_t peer) { segment(peer).header().bell.ring(); }
@@ -66,7 +69,8 @@ class LocalPeers final : public PeerHealth {
 
   /// The group fails, unless it has before. Returns its failure.
   Status fail(const Status &cause);
-  /// After memory of a peer was read where it lies: a peer that fails before it is told so may let its caller write there.
+  /// After memory of a peer was read where it lies: a peer that fails before it is told so may let
+  /// its caller write there.
   bool may_have_read_torn() const;
   bool has_left(int64_t peer) const { return segment(peer).header().left.load(std::memory_order_acquire) != 0; }
   /// Fails for a peer that has left or ended before its counter came as far.
@@ -95,8 +99,9 @@ class LocalPeers final : public PeerHealth {
   const LocalRounds &rounds_;
   uint64_t identity_ = 0;
   const std::shared_ptr<SegmentTable> segments_;
-  std::shared_ptr<const SegmentTable> root_segments_;  ///< of the group this one descends from; nullptr: it is itself the root
-  std::vector<int64_t> root_ranks_;                    ///< ranks there, by rank
+  /// Segments of the group from which this one descends; nullptr: this group is itself the root.
+  std::shared_ptr<const SegmentTable> root_segments_;
+  std::vector<int64_t> root_ranks_;  ///< ranks there, by rank
   LocalProcesses processes_;
   uint32_t news_seen_ = 0;
 

@@ -1,7 +1,9 @@
-/// @file Rounds of the local transport: pieces are staged or offered in place, posted to every peer, compared, read and taken.
+/// @file LocalRounds: the rounds of the local transport. Pieces are staged or offered in place,
+/// posted to every peer, compared, read and taken.
 ///
-/// Invariant: a rank starts round k only when every peer has taken its messages up to k - 2, because all of them have posted round k - 1,
-/// which it has seen. So two slots and two staging halves suffice, and start never waits.
+/// Invariant: a rank starts round k only when every peer has taken its messages up to k - 2,
+/// because all of them have posted round k - 1, which it has seen. So two slots and two staging
+/// halves suffice, and start never waits.
 #include "group/local/local_rounds.h"
 
 #include "core/machine.h"
@@ -14,7 +16,8 @@
 namespace zero {
 namespace {
 
-/// A peer that is running answers within some hundred nanoseconds. Where ranks may be waiting for this one's core, looking on is vain.
+/// A running peer answers within some hundred nanoseconds. If ranks may be waiting for this one's
+/// core, polling is useless.
 int32_t looks_per_poll(int64_t ranks) {
   constexpr int32_t kLooks = 16;
   return ranks <= online_cores() ? kLooks : 1;
@@ -61,19 +64,20 @@ Status LocalRounds::start(const Fingerprint *fingerprint, std::span<const Offer>
   return {};
 }
 
-/// A rest must lie behind its piece.
+/// A piece with a rest does not travel in a message, because its rest must be behind it in memory.
 bool LocalRounds::travels_in_message(const Offer &offer) const {
   return offer.nbytes <= Message::kSmallBytes && offer.rest_nbytes == 0 && copier_ == nullptr;
 }
 
-/// What lies in an arena is read there, and then peers must be waited for. A copy of a little costs less than to receive from them, but for
-/// memory that the host cannot read.
+/// Memory in an arena is read in place, and then this rank must wait until its peers have read it.
+/// A copy of a small piece costs less than that wait, unless the host cannot read the memory.
 bool LocalRounds::pays_to_stage(const Piece &piece) const {
   constexpr int64_t kLittleNbytes = 1024;
   return piece.nbytes <= kLittleNbytes && piece.rest_nbytes == 0 && copier_ == nullptr;
 }
 
-/// Index of the piece that an offer belongs to. Those of collectives are one, or follow one another in memory: few are looked for.
+/// Index of the piece that an offer belongs to. Those of collectives are one, or follow one another
+/// in memory: few are looked for.
 int32_t LocalRounds::piece_for(const Offer &offer) {
   const auto same = [&offer](const Piece &piece) { return piece.data == offer.data; };
   const bool later = pieces_.empty() || std::less<>()(highest_, offer.data);
@@ -138,19 +142,22 @@ void LocalRounds::post(int64_t peer, const Fingerprint *fingerprint, const Offer
     message.mapping_id = piece.mapping_id;
     message.offset = piece.offset;
   }
-  // Few peers are rung in any case, so that nothing need be ordered before a look at whom they await.
+  // Few peers are rung in any case, so that nothing need be ordered before a look at whom they
+  // await.
   mailbox.posted.store(index + 1, size_ <= LocalPeers::kFew ? std::memory_order_release : std::memory_order_seq_cst);
 }
 
 Status LocalRounds::poll(bool *out_arrived) {
   *out_arrived = false;
-  // Looked at before the messages: a failure of peers that are further on follows what they posted for this round.
+  // Looked at before the messages: a failure of peers that are further on follows what they posted
+  // for this round.
   const Status before = peers_.health();
   const bool at_all = peers_.looks_at_all(++polls_);
   for (int32_t look = 0; missing_ > 0 && look < looks_; ++look) {
     if (look > 0) relax();
     if (at_all) ZERO_TRY(take_posted(rounds_ - 1));
-    // Also after a look at all: a rank that is about to sleep awaits one that has not posted, which will ring for it.
+    // Also after a look at all: a rank that is about to sleep awaits one that has not posted, which
+    // will ring for it.
     if (size_ > LocalPeers::kFew) ZERO_TRY(take_in_turn(rounds_ - 1));
   }
   *out_arrived = missing_ == 0;
@@ -259,7 +266,8 @@ bool LocalRounds::all_quiet() {
   return true;
 }
 
-/// A peer that has left or ended no longer reads this rank's memory. The next round reports its absence.
+/// A peer that has left or ended no longer reads this rank's memory. The next round reports its
+/// absence.
 bool LocalRounds::is_quiet(int64_t peer) const {
   if (peers_.own().mailbox(peer, Lane::rounds).taken.load(std::memory_order_seq_cst) >= offered_in_place_) return true;
   return peers_.has_left(peer) || peers_.processes().ended(peer);

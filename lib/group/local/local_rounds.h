@@ -1,5 +1,6 @@
-/// @file LocalRounds: rounds of a local group: pieces are staged or offered in place, posted to every peer, compared, read and taken. Knows
-/// nothing of messages, nor of deadlines of collectives.
+/// @file LocalRounds: rounds of a local group: pieces are staged or offered in place, posted to
+/// every peer, compared, read and taken. Knows nothing of messages, nor of deadlines of
+/// collectives.
 #pragma once
 
 #include "core/peer_copy.h"
@@ -29,7 +30,8 @@ class LocalRounds final : public Rounds {
 
   /// The call whose round is, or was last, under way.
   const Fingerprint &current() const { return current_; }
-  /// True when something of the peer is missing in the round under way, or it still reads what was offered.
+  /// True when something of the peer is missing in the round under way, or it still reads what was
+  /// offered.
   bool awaits(int64_t peer) const;
 
  private:
@@ -59,7 +61,8 @@ class LocalRounds final : public Rounds {
   LocalMappings &mappings_;
   const int64_t rank_;
   const int64_t size_;
-  const int32_t looks_;                    ///< times that a poll looks for what the next moment may bring
+  /// Times that a poll looks for what the next moment may bring.
+  const int32_t looks_;
   const Turns turns_;                      ///< in which peers are awaited
   std::shared_ptr<const Reducer> copier_;  ///< nullptr: the host can read all offers
 
@@ -71,17 +74,20 @@ class LocalRounds final : public Rounds {
   std::vector<bool> arrived_;
   int64_t missing_ = 0;
   int64_t turn_ = 0;        ///< whose message is awaited
-  int64_t quiet_turn_ = 0;  ///< who is awaited to have read
+  int64_t quiet_turn_ = 0;  ///< the next peer that must finish reading
   int32_t polls_ = 0;
   bool untaken_ = false;  ///< it was started and not consumed
   std::vector<Piece> pieces_;
-  const void *highest_ = nullptr;  ///< of the pieces' addresses
+  const void *highest_ = nullptr;  ///< highest address of the pieces
   std::vector<int32_t> piece_of_;  ///< by peer, where pieces_ has what it is offered
-  PeerCopy staging_;               ///< of those that are not read in place
-  bool rest_is_there_ = false;     ///< all pieces lie in memory that peers can read, with their rests
-  bool reads_in_place_ = false;    ///< arrivals of this round lie in their owners' arenas
-  bool may_be_torn_ = false;       ///< a peer failed while they were read, and may have let its caller write there again
-  uint64_t offered_in_place_ = 0;  ///< rounds until the last in which peers read this rank's arenas; 0: none since they were quiet
+  PeerCopy staging_;               ///< copies pieces that are not read in place
+  /// All pieces are in memory that peers can read, with their rests.
+  bool rest_is_there_ = false;
+  bool reads_in_place_ = false;  ///< arrivals of this round are in their owners' arenas
+  /// A peer failed during the read, and may have let its caller write there again.
+  bool may_be_torn_ = false;
+  /// Rounds until the last in which peers read this rank's arenas; 0: none since they were quiet.
+  uint64_t offered_in_place_ = 0;
 };
 
 }  // namespace zero

@@ -1,5 +1,6 @@
-/// @file Shared mappings and derived groups of ranks that are all threads of one process: each writes what it brings into its segment, and
-/// the others find it in the process's table of mappings. No descriptors, no sockets; never used where a rank is another process.
+/// @file Shared mappings and derived groups of ranks that are all threads of one process: each
+/// writes what it brings into its segment, and the others find it in the process's table of
+/// mappings. No descriptors, no sockets; never used where a rank is another process.
 #include "core/clock.h"
 #include "group/local/local_transport.h"
 
@@ -11,7 +12,8 @@
 namespace zero {
 namespace {
 
-/// Of a derived object: its number, and which it is of those that have the same. Never 0.
+/// The key of a derived object: its number, and its index among those with the same number. Never
+/// 0.
 uint64_t key_of(uint64_t number, int64_t which) { return number << 32 | static_cast<uint32_t>(which); }
 
 constexpr int64_t kShare = 0;
@@ -21,11 +23,12 @@ constexpr int64_t group_of(int64_t tag) { return tag + 1; }
 
 }  // namespace
 
-/// Ready when all members have come as far, each in its turn: have brought something, or have found what the others brought.
+/// Ready when all members have come as far, each in its turn: have brought something, or have found
+/// what the others brought.
 class AllHere final : public Waitable {
  public:
-  /// `key`: of what they are to bring; 0: they are to have joined, as `wanted` says. `members`, of which the own rank is number `self`,
-  /// must outlive it.
+  /// `key`: of what they are to bring; 0: they are to have joined, as `wanted` says. `members`, of
+  /// which the own rank is number `self`, must outlive it.
   AllHere(LocalPeers &peers, std::span<const int64_t> members, int64_t self, uint64_t key, uint64_t wanted, int64_t limit_ms)
       : peers_(peers),
         members_(members),
@@ -58,7 +61,7 @@ class AllHere final : public Waitable {
     if (key_ == 0) return header.joined.load(std::memory_order_seq_cst) >= wanted_;
     return header.bringing.key.load(std::memory_order_seq_cst) == key_;
   }
-  /// What a member did before it left counts.
+  /// The work that a member did before it left counts.
   Status look_for_left() {
     for (const int64_t member : members_) {
       const bool left = peers_.has_left(member);
@@ -103,8 +106,8 @@ void LocalTransport::bring(uint64_t key, uint64_t mapping_id, uint64_t identity,
   peers_.ring_for(members);
 }
 
-/// By member, nullptr where one brought nothing. A thread's mapping is gone only when that thread has given up, and because the group
-/// failed if it did: then that is the cause.
+/// By member, nullptr where one brought nothing. A thread's mapping is gone only when that thread
+/// has given up, and because the group failed if it did: then that is the cause.
 Status LocalTransport::find_brought(std::span<const int64_t> members, std::span<std::shared_ptr<Mapping>> out) {
   std::vector<uint64_t> ids;
   ids.reserve(members.size());
@@ -118,7 +121,8 @@ Status LocalTransport::find_brought(std::span<const int64_t> members, std::span<
   return {};
 }
 
-/// Waits until all members, among which this rank is number `self`, have brought something, and finds it.
+/// Waits until all members, among which this rank is number `self`, have brought something, and
+/// finds it.
 Task LocalTransport::find_here(std::span<const int64_t> members, int64_t self, uint64_t key, int64_t deadline_ms,
                                std::vector<std::shared_ptr<Mapping>> *out) {
   AllHere all_here(peers_, members, self, key, 0, deadline_ms);
@@ -127,7 +131,8 @@ Task LocalTransport::find_here(std::span<const int64_t> members, int64_t self, u
   co_return find_brought(members, *out);
 }
 
-/// Says that this rank has found what the members brought, and waits until all of them have. Until then everybody holds what it brought.
+/// Reports that this rank has found the objects of all members, and waits until all have. Until
+/// then every rank holds its own objects.
 Task LocalTransport::join_here(std::span<const int64_t> members, int64_t self, int64_t left_ms) {
   /// To find something takes a moment, also for ranks that met at the last.
   constexpr int64_t kLeastMs = 400;

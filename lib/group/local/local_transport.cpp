@@ -1,4 +1,5 @@
-/// @file The local transport: what is known of its ranks, what they share, and transports of some of them.
+/// @file The local transport: what is known of its ranks, what they share, and transports of some
+/// of them.
 #include "group/local/local_transport.h"
 
 #include <algorithm>
@@ -17,13 +18,15 @@ LocalTransport::LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes)
 
 LocalTransport::~LocalTransport() { peers_.leave(); }
 
-/// To meet needs descriptors of the rank that leads: it listens, and has a socket of each of the others and what each of them brings.
+/// To meet needs descriptors of the rank that leads: it listens, and has a socket of each of the
+/// others and what each of them brings.
 void LocalTransport::set_facts() {
   const LocalProcesses &processes = peers_.processes();
   const auto cores_of = [this](int64_t rank) { return peers_.segment(rank).header().cores_key.load(std::memory_order_relaxed); };
   capabilities_.place = {rank(), size(), 1, 0};
   for (int64_t peer = 0; peer < size(); ++peer) {
-    // Threads of one process have its pool of kernel threads in common, whatever cores they are bound to.
+    // Threads of one process have its pool of kernel threads in common, whatever cores they are
+    // bound to.
     const bool one_pool = processes.process(peer) == processes.process(rank());
     if (one_pool || cores_of(peer) == cores_of(rank())) ++capabilities_.place.core_sharers;
   }
@@ -31,7 +34,8 @@ void LocalTransport::set_facts() {
   capabilities_.descriptors_to_meet = capabilities_.within_process || size() == 1 ? 0 : 2 * size();
 }
 
-/// One word of each owner decides: a peer either enters before the owner closes its memory, and is counted, or finds it closed.
+/// One word of each owner decides: a peer either enters before the owner closes its memory, and is
+/// counted, or finds it closed.
 Status LocalTransport::enter_memory() {
   for (int64_t peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;

@@ -1,5 +1,6 @@
-/// @file The local transport: ranks of one host, threads or processes, exchange pieces through segments of shared memory.
-/// Knows bytes and ranks; never dtypes, sums or deadlines of collectives.
+/// @file The local transport: ranks of one host, threads or processes, exchange pieces through
+/// segments of shared memory. Knows bytes and ranks; never dtypes, sums or deadlines of
+/// collectives.
 #pragma once
 
 #include "group/local/local_mappings.h"
@@ -23,7 +24,8 @@ struct LocalOptions {
   int64_t staging_nbytes = 1 << 20;  ///< for rounds, both halves together
 };
 
-/// Meets the ranks that give the same name and makes a transport of them. A world of one meets nobody and uses no sockets.
+/// Meets the ranks that give the same name and makes a transport of them. With one rank it uses no
+/// sockets.
 Task connect_local(std::string name, int64_t rank, int64_t size, LocalOptions options, std::shared_ptr<Transport> *out);
 
 class LocalTransport final : public Transport {
@@ -31,7 +33,8 @@ class LocalTransport final : public Transport {
   LocalTransport(int64_t rank, int64_t size, int64_t round_nbytes);
   ~LocalTransport() override;
 
-  /// Makes it usable; once, before anything else. A transport that descends from another has a parent, and its members' ranks there.
+  /// Makes it usable; once, before anything else. A transport that descends from another has a
+  /// parent, and its members' ranks there.
   Task connect(std::string name, int64_t deadline_ms, LocalPeers *parent, std::vector<int64_t> members);
 
   int64_t staging_nbytes() const override { return Segment::staging_nbytes(size(), peers_.round_nbytes()); }

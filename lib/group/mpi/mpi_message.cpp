@@ -1,4 +1,5 @@
-/// @file Point-to-point messages: notices cross first, so that a wrong count is an error on both sides before any data moves.
+/// @file Point-to-point messages: notices cross first, so that a wrong count is an error on both
+/// sides before any data moves.
 #include "group/mpi/mpi_message.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-/// @file MpiMessage: one point-to-point message at a time to or from one peer, announced on both sides and moved in chunks through library
-/// memory. Knows nothing of rounds.
+/// @file MpiMessage: one point-to-point message at a time to or from one peer, announced on both
+/// sides and moved in chunks through library memory. Knows nothing of rounds.
 #pragma once
 
 #include "group/mpi/mpi_links.h"

@@ -1,5 +1,6 @@
-/// @file Rounds over MPI. The first round of a collective exchanges envelopes (fingerprint, size, small pieces); larger pieces move only
-/// between ranks whose fingerprints agree, so a wrong count can neither overrun a buffer nor leave a message that nobody will receive.
+/// @file MpiTransport: rounds over MPI. The first round of a collective exchanges envelopes
+/// (fingerprint, size, small pieces). Larger pieces move only between ranks whose fingerprints
+/// agree, so a wrong count can neither overrun a buffer nor leave a message that no rank receives.
 #include "group/mpi/mpi_transport.h"
 
 #include "core/partition.h"
@@ -52,11 +53,11 @@ MpiTransport::~MpiTransport() {
     if (failure_.ok()) {
       links_.tell_left();
     } else {
-      tell_failure();  // whoever found out may have ended before it had told all
+      tell_failure();  // the rank that noticed it may have ended before it told all
     }
     root.leave(links_.number());
   } catch (...) {
-    root.forget(links_.number());  // without memory peers are not told and find out by their deadline
+    root.forget(links_.number());  // without memory: peers notice at their deadline
   }
   for (std::unique_ptr<MpiBlock> &block : send_blocks_) root.keep(std::move(block));
   root.keep(std::move(recv_block_));
@@ -132,7 +133,8 @@ Status MpiTransport::post_piece(int64_t peer) {
                      arrivals_[static_cast<size_t>(peer)].nbytes, &recv_block_->request(size() + peer));
 }
 
-/// Gives each piece that needs it a place in the block, equal neighbours one place; copies when `copy`. Returns the bytes used.
+/// Gives each piece that needs it a place in the block, equal neighbours one place; copies when
+/// `copy`. Returns the bytes used.
 int64_t MpiTransport::stage(MpiBlock &block, bool copy) {
   int64_t offset = fingerprint_ != nullptr ? size() * static_cast<int64_t>(sizeof(Envelope)) : 0;
   const Offer *last = nullptr;
@@ -159,7 +161,8 @@ Status MpiTransport::post_sends() {
     ZERO_TRY(links_.root().test(candidate.get(), &idle));
     if (idle) block = candidate.get();
   }
-  if (block == nullptr) return {};  // two rounds ahead of the slowest peer: wait, so that memory stays bounded
+  // Two rounds ahead of the slowest peer this rank waits, so that memory stays bounded.
+  if (block == nullptr) return {};
   block->reserve(stage(*block, false));
   stage(*block, true);
   for (int64_t peer = 0; peer < size(); ++peer) {
@@ -239,7 +242,8 @@ Status MpiTransport::poll(bool *out_arrived) {
   *out_arrived = false;
   const auto guard = lock();
   ZERO_TRY(links_.root().progress());
-  // Looked at before the messages: a failure of peers that are further on follows what they sent for this round.
+  // Looked at before the messages: a failure of peers that are further on follows what they sent
+  // for this round.
   const Status before = failure_;
   if (!links_.root().may_call()) return before;
   if (before.ok()) ZERO_TRY(post());

@@ -1,5 +1,6 @@
-/// @file The transport over MPI: rounds and messages by non-blocking point-to-point, polled. Everything MPI reads or writes is library
-/// memory, so a group that fails can leave at once. Knows MPI only through its root.
+/// @file The transport over MPI: rounds and messages by non-blocking point-to-point, polled.
+/// Everything MPI reads or writes is library memory, so a group that fails can leave at once. Knows
+/// MPI only through its root.
 #pragma once
 
 #include "group/peer_status.h"
@@ -22,8 +23,9 @@ struct MpiOptions {
 
 class MpiTransport;
 
-/// A transport over the ranks of a communicator (a Fortran handle, or ZERO_MPI_WORLD). Starts MPI when nobody has. To be polled by the
-/// calling thread alone: whether other threads may call MPI is known only afterwards (mpi_needs_single_thread).
+/// Makes a transport over the ranks of a communicator (a Fortran handle, or ZERO_MPI_WORLD), and
+/// starts MPI if it is not running. Only the calling thread may poll it: the thread support of MPI
+/// is known only afterwards (mpi_needs_single_thread).
 Task connect_mpi(int64_t comm, MpiOptions options, std::shared_ptr<MpiTransport> *out);
 
 class MpiTransport final : public HostsTransport, private Rounds, private Messages, private PeerHealth, private MpiMember {
@@ -112,7 +114,7 @@ class MpiTransport final : public HostsTransport, private Rounds, private Messag
   bool sends_posted_ = true;
   std::vector<Awaiting> awaiting_;
   std::vector<int64_t> piece_offsets_;     ///< in the receiving block
-  std::vector<const std::byte *> staged_;  ///< where each peer's piece lies in the sending block
+  std::vector<const std::byte *> staged_;  ///< address of each peer's piece in the sending block
   MpiBlock *sending_ = nullptr;            ///< one of send_blocks_
 
   std::vector<std::unique_ptr<MpiBlock>> send_blocks_;

@@ -8,8 +8,8 @@
 namespace zero {
 namespace {
 
-// Each piece waits for the device once. What leaves from the host lies on the device meanwhile, on both sides perhaps, and what leaves from
-// a device does so where the receiver's memory is the host's.
+// Each piece waits for the device once. A piece from the host occupies device memory meanwhile,
+// perhaps on both sides; a piece from a device does so if the receiver's memory is on the host.
 constexpr int64_t kHostPieceNbytes = int64_t{16} << 20;
 constexpr int64_t kDevicePieceNbytes = int64_t{256} << 20;
 constexpr int64_t kLeastAreaNbytes = int64_t{64} << 10;
@@ -46,7 +46,8 @@ Status NcclMessage::start(const Fingerprint &fingerprint, void *data, int64_t nb
   return start_under(&notice_, is_short() ? head + nbytes_ : head);
 }
 
-/// Depends on the sender's memory and the length alone, so that the receiver need not have come yet.
+/// Depends on the sender's memory and the length alone, so that the receiver need not have come
+/// yet.
 Status NcclMessage::fill_notice() {
   notice_.piece_nbytes = 0;
   if (on_device_) {
@@ -65,10 +66,11 @@ Status NcclMessage::fill_notice() {
   return {};
 }
 
-/// Whether memory of the host is copied to the device, or the reverse.
+/// True if memory of the host is copied to the device, or the reverse.
 bool NcclMessage::meets_host() const { return notice_.piece_nbytes > 0 ? !on_device_ : on_device_ && nbytes_ > 0; }
 
-/// CUDA may wait within such a copy for what the caller's stream was given, and that for anything. So looks wait first.
+/// CUDA may wait within such a copy for what the caller's stream was given, and that for anything.
+/// So looks wait first.
 Status NcclMessage::catch_up() {
   ways_.looking_messages.fetch_add(1, std::memory_order_relaxed);
   phase_ = Phase::catching_up;
@@ -129,7 +131,8 @@ Status NcclMessage::connect() {
 
 int64_t NcclMessage::piece_nbytes() const { return std::min(notice_.piece_nbytes, nbytes_ - moved_nbytes_); }
 
-/// The move comes after what the caller's stream was given before, and after copies from and to the area.
+/// The move comes after what the caller's stream was given before, and after copies from and to the
+/// area.
 Status NcclMessage::begin_piece() {
   phase_ = Phase::moving;
   const int64_t nbytes = piece_nbytes();
@@ -145,8 +148,9 @@ Status NcclMessage::begin_piece() {
   return comm_->move({&move, 1}, areas);
 }
 
-/// For a piece, where this side's memory is the host's. Where that can be known, before the peer can have begun to move it, because memory
-/// of a device may have to wait for what others do there; so may giving it back, and what is outgrown is kept.
+/// Reserves device memory for a piece if this side's memory is on the host. It is reserved as soon
+/// as its size is known, before the peer can start to move the piece, because device allocation may
+/// wait for work of others. Freeing may wait too, so outgrown areas are kept.
 Status NcclMessage::reserve_area(int64_t nbytes) {
   if (on_device_ || nbytes == 0 || (!areas_.empty() && areas_.back()->nbytes() >= nbytes)) return {};
   const auto area_nbytes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(nbytes, kLeastAreaNbytes))));
@@ -167,7 +171,7 @@ Status NcclMessage::poll_comm() {
   bool ended = false;
   const Status state = comm_->idle(&ended);
   if (state.ok() && ended) return phase_ == Phase::connecting ? begin_piece() : end_piece();
-  // What the peer says about its failure explains more than what NCCL makes of it.
+  // The peer's own report of its failure explains more than NCCL's error.
   ZERO_TRY(ways_.under.peers().watch_peer(peer_, fingerprint_));
   return state;
 }
@@ -178,7 +182,7 @@ Status NcclMessage::end_piece() {
   if (lands_on_host) ways_.reducer.copy(data_ + moved_nbytes_, areas_.back()->data(), nbytes, nbytes_);
   moved_nbytes_ += nbytes;
   if (moved_nbytes_ < nbytes_) return begin_piece();
-  // Copies that failed are told here, before the peer hears that all is there.
+  // Failed copies are reported here, before the peer learns that all data has arrived.
   if (!on_device_) ZERO_TRY(ways_.reducer.settle());
   return begin_last();
 }

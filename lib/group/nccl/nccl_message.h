@@ -1,11 +1,18 @@
-/// @file NcclMessage: the messages from one rank to another. Memory of a device, and memory of the host that is too long for the transport
-/// underneath, moves over a communicator that the two ranks make for this direction alone, so that messages of the other direction and
-/// rounds neither wait for it nor are waited for. Knows one peer; never rounds.
+/// @file NcclMessage: messages from one rank to another. Memory of a device, and memory of the host
+/// that is too long for the transport underneath, moves over a communicator that the two ranks make
+/// for this direction alone. Messages of the other direction and rounds therefore never wait for
+/// it, nor it for them. Knows one peer; never rounds.
 ///
-/// A message: the sender tells how it comes, over the transport underneath, which compares fingerprints before memory changes (1); piece by
-/// piece it moves (2); a last word, taken when all is there, keeps the sender from leaving before (3). What is short comes with the first
-/// word and ends there. Where memory of the host and of the device meet on a rank, it goes on from (1) when its caller's stream has come to
-/// the message. The sender decides by its own memory and the length; where that of the receiver lies makes no difference to it.
+/// Steps of a message:
+/// 1. The sender announces it over the transport underneath, which compares fingerprints before
+/// memory changes. A short message travels with this notice and ends here.
+/// 2. It moves piece by piece.
+/// 3. The sender adds a last word, which the receiver takes once all data has arrived, so that the
+/// sender does not leave earlier.
+///
+/// If memory of the host and of the device meet on a rank, that rank continues after step 1 only
+/// when its caller's stream has reached the message. The sender decides by its own memory and the
+/// length, regardless of the receiver's memory.
 #pragma once
 
 #include "core/reduction.h"
@@ -29,8 +36,9 @@ struct NcclWays {
   Transport &under;
   const zero_nccl_table &nccl;
   const Reducer &reducer;
-  const SideStream &lane;                    ///< for find() alone
-  std::atomic<int64_t> looking_messages{0};  ///< those that wait for NCCL or for a stream, which ring for nothing
+  const SideStream &lane;  ///< for find() alone
+  /// Those that wait for NCCL or for a stream, which ring for nothing.
+  std::atomic<int64_t> looking_messages{0};
 };
 
 /// One message at a time, one thread at a time, but for what says otherwise.
@@ -43,7 +51,7 @@ class NcclMessage {
   /// `data` is on the device or the host, and only read by a sender.
   Status start(const Fingerprint &fingerprint, void *data, int64_t nbytes);
   Status poll(bool *out_done);
-  /// What NCCL has not done yet; empty while nothing waits for it.
+  /// The operation that NCCL has not completed; empty while none is pending.
   std::string progress() const;
 
   /// The communicator's end, as NcclComm's. No other is made afterwards. Any thread.
@@ -59,9 +67,11 @@ class NcclMessage {
 
   /// The first word.
   struct Notice {
-    int64_t piece_nbytes;                ///< of pieces that move over NCCL; 0: it does not come that way
-    std::byte id[ZERO_NCCL_ID_NBYTES];   ///< of the communicator, in the first message that does
-    std::byte short_data[kShortNbytes];  ///< of a message that does not and fits here; a longer one's notice ends before
+    int64_t piece_nbytes;  ///< size of pieces that move over NCCL; 0: the message does not
+    /// Identifies the communicator, in the first message over NCCL.
+    std::byte id[ZERO_NCCL_ID_NBYTES];
+    /// A short message not over NCCL; a longer one's notice ends before.
+    std::byte short_data[kShortNbytes];
   };
 
   bool sends() const { return direction_ == Direction::send; }
@@ -98,13 +108,14 @@ class NcclMessage {
   int64_t nbytes_ = 0;
   int64_t moved_nbytes_ = 0;
   bool on_device_ = false;
-  int64_t last_piece_nbytes_ = 0;  ///< of the last message over NCCL
+  int64_t last_piece_nbytes_ = 0;  ///< piece size of the last message over NCCL
 
-  std::vector<std::byte> carried_;               ///< what came through the host and goes to the device
-  std::vector<std::shared_ptr<Mapping>> areas_;  ///< on the device, for pieces of the host: the last one; those it outgrew stay
+  std::vector<std::byte> carried_;  ///< data received through the host for the device
+  /// On the device, for pieces of the host: the last one; those it outgrew stay.
+  std::vector<std::shared_ptr<Mapping>> areas_;
   std::atomic<int64_t> staged_nbytes_{0};
 
-  std::mutex ending_mutex_;  ///< of making and ending the communicator
+  std::mutex ending_mutex_;  ///< guards creation and end of the communicator
   bool ended_ = false;
   std::unique_ptr<NcclComm> comm_;
   std::shared_ptr<SideStream> lane_;  ///< the communicator's, which may be there before it

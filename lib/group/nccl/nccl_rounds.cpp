@@ -45,7 +45,7 @@ void NcclRounds::Common::join(const Common &others) {
   in_order = in_order && others.in_order;
 }
 
-/// What it outgrows is kept: giving it back could wait for what other ranks have yet to do.
+/// Outgrown areas are kept: freeing one could wait for work that other ranks have yet to do.
 Status NcclRounds::allocate_area(int64_t nbytes, std::shared_ptr<Mapping> *area) {
   std::shared_ptr<Mapping> made;
   ZERO_TRY(lane_.alloc(nbytes, &made));
@@ -103,7 +103,8 @@ void NcclRounds::lift(const Offer &offer) {
   }
 }
 
-/// The moves of the round before, which read this area, have ended. Errors of copies are met before anything of them leaves.
+/// The moves of the round before, which read this area, have ended. Errors of copies are met before
+/// anything of them leaves.
 Status NcclRounds::copy_lifted() {
   if (areas_.leaving == nullptr) ZERO_TRY(allocate_area(round_area_nbytes(), &areas_.leaving));
   int64_t used = 0;
@@ -117,14 +118,15 @@ Status NcclRounds::copy_lifted() {
   return reducer_.settle();
 }
 
-/// Where a piece that is moved between devices leaves from.
+/// The address from which a piece moves between devices.
 const void *NcclRounds::source_of(const Offer &offer) const {
   const auto same = [&offer](const Lifted &piece) { return piece.data == offer.data; };
   const auto lifted = std::find_if(lifted_.begin(), lifted_.end(), same);
   return lifted != lifted_.end() ? lifted->copy : offer.data;
 }
 
-/// Whether all that this rank awaits has a place on the device. The rest is to have room in the area, wherever it comes from.
+/// Finds whether all arrivals of this rank have a place on the device. The others need room in the
+/// area, regardless of their source.
 Status NcclRounds::find_places(bool *out_all) {
   *out_all = true;
   int64_t room = 0;
@@ -179,7 +181,8 @@ Status NcclRounds::receive() {
   return {};
 }
 
-/// CUDA may wait within a copy of the host's memory for what the caller's stream was given, and that for anything. So looks wait first.
+/// CUDA may wait within a copy of the host's memory for what the caller's stream was given, and
+/// that for anything. So looks wait first.
 Status NcclRounds::catch_up() {
   if (all_.longest_on_host == 0 && lifted_.empty()) return begin_moves();
   phase_ = Phase::catching_up;
@@ -196,7 +199,8 @@ Status NcclRounds::poll_catch_up() {
   return begin_moves();
 }
 
-/// Nobody moves anything before all have room: memory of a device may have to wait for what other ranks do there.
+/// Nobody moves anything before all have room: memory of a device may have to wait for what other
+/// ranks do there.
 Status NcclRounds::make_room() {
   int64_t room = 0;
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
@@ -240,17 +244,17 @@ void NcclRounds::list_pieces() {
   }
 }
 
-/// While pieces are under way nobody can be done with the round, so nobody leaves in good order.
+/// While pieces are in progress no rank can finish the round, so none leaves in good order.
 Status NcclRounds::poll_moves() {
   bool ended = false;
   const Status moved = comm_.idle(&ended);
   if (moved.ok() && ended) return begin_host_pieces();
-  // What another rank says about its failure explains more than what NCCL makes of it.
+  // Another rank's own report of its failure explains more than NCCL's error.
   ZERO_TRY(under_.peers().watch());
   return moved;
 }
 
-/// The next part of every piece that lies on the host; the end of the round when there is none.
+/// Starts the next part of every piece on the host, or ends the round if none is left.
 Status NcclRounds::begin_host_pieces() {
   if (hosted_nbytes_ >= all_.longest_on_host) return begin_last();
   const auto part = [this](int64_t whole) { return std::clamp<int64_t>(whole - hosted_nbytes_, 0, host_step()); };
@@ -281,14 +285,15 @@ void NcclRounds::take_host_pieces() {
   hosted_nbytes_ += host_step();
 }
 
-/// Where nothing moved between devices the round is over.
+/// If nothing moved between devices, the round ends here.
 Status NcclRounds::begin_last() {
   if (all_.any_on_device) return say(Phase::ending);
   phase_ = Phase::idle;
   return {};
 }
 
-/// That this rank has come to the phase. Each rank gives each a byte: who gives nothing need not be awaited.
+/// Reports that this rank has reached the phase. Each rank sends every other a byte, because rounds
+/// do not await ranks that offer nothing.
 Status NcclRounds::say(Phase phase) {
   static constexpr std::byte kHere{1};
   std::fill(under_offers_.begin(), under_offers_.end(), Offer{&kHere, sizeof kHere});

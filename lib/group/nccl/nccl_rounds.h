@@ -1,12 +1,19 @@
 /// @file NcclRounds: rounds of groups that reach devices.
 ///
-/// In such a round each rank tells every other what it offers and where that lies (1); pieces on devices set out over NCCL, those on the
-/// host over the transport underneath (2); a last round says that all have what they wait for (3), so that a rank which has left or ended
-/// before it is missed by those whose pieces are still under way. A piece on the host that is too long for the transport underneath is
-/// copied to the device first, and is one of those on devices from then on. Where a rank lacks room for what arrives, all wait for it to
-/// make some before (2). Where the host's memory takes part, a rank begins (2) when its caller's stream has come to the call. Where each
-/// rank offers one piece to all others, and all have places for what comes, NCCL spreads them its own way (broadcasts, or an all-gather in
-/// place): between hosts a piece then need not travel once per rank.
+/// Steps of such a round:
+/// 1. Each rank tells every other the sizes of its offers, and whether they are on a device.
+/// 2. Pieces on devices move over NCCL, those on the host over the transport underneath.
+/// 3. In a last round all ranks report that they have everything. A rank that has left or ended
+/// earlier is therefore noticed by the peers whose pieces are still in progress.
+///
+/// A piece on the host that is too long for the transport underneath is copied to the device first,
+/// and then treated as a piece on a device. If a rank lacks room for its arrivals, all wait before
+/// step 2 until it has allocated some. If memory of the host takes part, a rank starts step 2 when
+/// its caller's stream has reached the call.
+///
+/// If each rank offers one piece to all others, and all have places for their arrivals, NCCL
+/// distributes them by its own algorithms (broadcasts, or an all-gather in place). Between hosts a
+/// piece then need not travel once per rank.
 #pragma once
 
 #include "core/reduction.h"
@@ -52,12 +59,13 @@ class NcclRounds final : public Rounds {
 
   /// About all that a rank, or every rank, offers and awaits.
   struct Common {
-    int64_t longest_on_host = 0;  ///< of the pieces that stay there
-    bool any_on_device = false;   ///< a piece lies there, or was copied there
-    bool moves_rests = false;     ///< all pieces lie there with their rests, and all that is awaited has a place there
-    bool lacks_room = false;      ///< what is awaited may outgrow the area of a rank
-    bool broadcasts = false;      ///< rests are moved, and the round can be an NcclBroadcastFromAll
-    bool in_order = false;        ///< and that is in order
+    int64_t longest_on_host = 0;  ///< largest piece that stays on the host
+    bool any_on_device = false;   ///< a piece is on a device, or was copied there
+    /// All pieces are on devices with their rests, and all arrivals have a place there.
+    bool moves_rests = false;
+    bool lacks_room = false;  ///< arrivals may exceed the area of a rank
+    bool broadcasts = false;  ///< rests are moved, and the round can be an NcclBroadcastFromAll
+    bool in_order = false;    ///< and that is in order
     bool reserved[3] = {};
 
     void join(const Common &others);
@@ -66,7 +74,8 @@ class NcclRounds final : public Rounds {
   struct Word {
     int64_t nbytes = 0;       ///< that it offers to that rank
     int64_t rest_nbytes = 0;  ///< behind them
-    int64_t on_device = 0;    ///< whether what it offers to that rank lies there, or was copied there
+    /// Nonzero: the offer to that rank is in device memory, or was copied there.
+    int64_t on_device = 0;
     Common common;
   };
   /// A piece on the host that leaves from the device.
@@ -108,7 +117,8 @@ class NcclRounds final : public Rounds {
   const Reducer &reducer_;
   SideStream &lane_;
   NcclComm &comm_;
-  NcclAreas areas_;                                 ///< where pieces arrive that have no place, and where lifted ones leave from
+  /// For arrivals without a place, and for lifted pieces to leave from.
+  NcclAreas areas_;
   std::vector<std::shared_ptr<Mapping>> outgrown_;  ///< areas
   std::atomic<int64_t> area_nbytes_{0};
 
@@ -116,15 +126,16 @@ class NcclRounds final : public Rounds {
   std::atomic<Phase> phase_ = Phase::idle;  ///< messages look at it too
   std::span<const Offer> offers_;
   std::span<Arrival> arrivals_;
-  std::vector<Word> told_;       ///< by this rank, by peer
-  std::vector<Word> heard_;      ///< from each peer
-  Common all_;                   ///< of this rank; of all, once they were heard
+  std::vector<Word> told_;   ///< by this rank, by peer
+  std::vector<Word> heard_;  ///< from each peer
+  /// This rank's; combined over all ranks once their words have arrived.
+  Common all_;
   std::vector<bool> has_place_;  ///< on the device
   std::vector<Lifted> lifted_;
   std::vector<Offer> under_offers_;
   std::vector<Arrival> under_arrivals_;
   std::vector<zero_nccl_move> moves_;
-  int64_t hosted_nbytes_ = 0;                   ///< of each piece on the host, so far
+  int64_t hosted_nbytes_ = 0;                   ///< bytes of each host piece moved so far
   std::vector<std::vector<std::byte>> hosted_;  ///< pieces from the host, by peer
 };
 

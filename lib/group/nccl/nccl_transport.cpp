@@ -1,4 +1,4 @@
-/// @file What a transport over NCCL leaves to the one underneath, and the end of its communicators.
+/// @file NcclTransport: calls passed to the transport underneath, and the end of communicators.
 #include "group/nccl/nccl_transport.h"
 
 #include <utility>
@@ -12,8 +12,8 @@ NcclTransport::NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_t
   set_interfaces(under_->rounds(), under_->messages(), *this);
 }
 
-/// All communicators come to their ends together, and each is awaited only then, after peers have been
-/// told that this rank has left: what is awaited may be theirs to do.
+/// All communicators come to their ends together, and each is awaited only then, after peers have
+/// been told that this rank has left: what is awaited may be theirs to do.
 NcclTransport::~NcclTransport() {
   end_comms(true);
   under_.reset();
@@ -40,14 +40,15 @@ void NcclTransport::poison(const Status &cause) {
   end_comms(false);
 }
 
-/// Also where the group had failed before, so that nobody was poisoned for this failure.
+/// Also if the group had failed before, so that no peer was poisoned for this failure.
 bool NcclTransport::withdrawn() {
   if (!reaches()) return true;
   end_comms(false);
   const bool over = messages_->over();
   const bool given_up = messages_->given_up();
   if (!comm_->over() || !over) return false;
-  // The communicator's end comes after the reducer's work, which the caller's stream may keep from ever being done.
+  // The communicator's end comes after the reducer's work, which the caller's stream may keep from
+  // ever being done.
   if (!comm_->given_up() && !given_up) (void)reducer_->settle();
   return true;
 }

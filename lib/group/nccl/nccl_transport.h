@@ -1,6 +1,7 @@
-/// @file The transport of groups that reach devices: memory of the host moves over the transport underneath, memory of a device over NCCL.
-/// The one underneath also compares fingerprints, notices ranks that end, and carries poison; NCCL moves data between ranks that agree.
-/// Rounds: nccl_rounds.h. Messages: nccl_message.h.
+/// @file The transport of groups that reach devices: memory of the host moves over the transport
+/// underneath, memory of a device over NCCL. The one underneath also compares fingerprints, notices
+/// ranks that end, and carries poison; NCCL moves data between ranks that agree. Rounds:
+/// nccl_rounds.h. Messages: nccl_message.h.
 #pragma once
 
 #include "core/reduction.h"
@@ -19,7 +20,8 @@ namespace zero {
 
 class NcclTransport final : public Transport, private PeerHealth {
  public:
-  /// Until copy_through() everything goes to `under`. A failure of `parent`, where there is one, ends copy_through().
+  /// Until copy_through() everything goes to `under`. A failure of `parent`, where there is one,
+  /// ends copy_through().
   NcclTransport(std::shared_ptr<Transport> under, const zero_nccl_table &nccl, std::shared_ptr<Transport> parent = nullptr);
   ~NcclTransport() override;
 

@@ -1,5 +1,6 @@
-/// @file Point-to-point messages over sockets: both sides announce a message, so that a wrong count is an error on both before any data
-/// moves; then a few chunks at a time, and the sender is done when the receiver has taken all.
+/// @file TcpMessages: point-to-point messages over sockets. Both sides announce a message, so that
+/// a wrong count is an error on both before any data moves. The data then moves a few chunks at a
+/// time, and the sender is done when the receiver has taken all of them.
 #include "group/tcp/tcp_messages.h"
 
 #include "group/tcp/tcp_transport.h"

@@ -12,8 +12,8 @@ namespace zero {
 
 class TcpTransport;
 
-/// Frames that have come and are not used yet, in order. A peer waits for this rank before it sends more than a few: for these there is
-/// room from the beginning.
+/// Frames that have come and are not used yet, in order. A peer waits for this rank before it sends
+/// more than a few: for these there is room from the beginning.
 class TcpFrames {
  public:
   explicit TcpFrames(size_t most) : most_(most) { frames_.reserve(most); }
@@ -47,9 +47,11 @@ class TcpMessages final : public Messages {
   int64_t staging_nbytes() const;
 
  private:
-  static constexpr size_t kMostFrames = 8;  ///< a notice and the chunks under way, and the next notice
+  /// A notice and the chunks under way, and the next notice.
+  static constexpr size_t kMostFrames = 8;
 
-  /// A message to or from a peer. Both sides announce it, so both compare, and the data sets out only when it is wanted.
+  /// A message to or from a peer. Both sides announce it, so both compare, and the data sets out
+  /// only when it is wanted.
   struct Moving {
     Fingerprint fingerprint;
     std::byte *data = nullptr;

@@ -1,5 +1,6 @@
-/// @file Rounds over sockets: every rank sends every other a frame with its piece, compares the frame that comes with its own, and has
-/// arrived when it has them all and its own are on their way. No rank is more than one round ahead of another, so few frames are kept.
+/// @file Rounds over sockets: every rank sends every other a frame with its piece, compares the
+/// frame that comes with its own, and has arrived when it has them all and its own are on their
+/// way. No rank is more than one round ahead of another, so few frames are kept.
 #include "group/tcp/tcp_transport.h"
 
 #include <algorithm>
@@ -135,7 +136,7 @@ Status TcpTransport::accept(int64_t peer, Arrival *out) {
   return {};
 }
 
-/// Who waits for bytes of this rank must not wait until it calls again.
+/// Peers that wait for bytes of this rank must not depend on its next call.
 bool TcpTransport::flushed() const {
   bool all = true;
   for (const int64_t member : members_) all = mesh_->flushed(member) && all;

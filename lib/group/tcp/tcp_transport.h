@@ -1,5 +1,6 @@
-/// @file The transport over sockets between hosts: rounds of words, messages of words, and the health of ranks. It is what ranks agree and
-/// watch each other by where MPI is not there; data takes another way. Ranks of one host have no way here.
+/// @file The transport over sockets between hosts: rounds of words, messages of words, and the
+/// health of ranks. It is what ranks agree and watch each other by where MPI is not there; data
+/// takes another way. Ranks of one host have no way here.
 #pragma once
 
 #include "group/peer_status.h"
@@ -27,7 +28,7 @@ class TcpTransport final : public HostsTransport, private Rounds, private PeerHe
  public:
   static constexpr int64_t kRoundNbytes = 65536;
   static constexpr int64_t kLongestNbytes = 4096;
-  static constexpr uint64_t kFirstNumber = 0;  ///< of the group of all ranks of a meeting
+  static constexpr uint64_t kFirstNumber = 0;  ///< the group of all ranks of a meeting
 
   /// members[r] is the rank in the mesh of the group's rank r.
   TcpTransport(std::shared_ptr<TcpMesh> mesh, uint64_t number, std::vector<int64_t> members, int64_t rank);
@@ -49,7 +50,7 @@ class TcpTransport final : public HostsTransport, private Rounds, private PeerHe
     bool left = false;
     bool awaited = false;  ///< by the round under way
     TcpFrames rounds{kMostRounds};
-    TcpFrame piece;         ///< what the arrival of the round under way points into
+    TcpFrame piece;         ///< holds the data of the current round's arrival
     bool answered = false;  ///< the progress_report under way
     PeerStatus answer;
   };
@@ -59,7 +60,8 @@ class TcpTransport final : public HostsTransport, private Rounds, private PeerHe
   void consume() override;
   Status poll_quiet(bool *out_quiet) override;
 
-  /// Also ZERO_E_TRANSPORT when a rank sent what none would send. That a connection ended is told to those who wait.
+  /// Also ZERO_E_TRANSPORT if a rank sent an invalid frame. Waiting calls report the end of a
+  /// connection.
   Status health() override;
   Status watch() override;
   Status watch_peer(int64_t peer, const Fingerprint &doing) override;
@@ -111,7 +113,7 @@ class TcpTransport final : public HostsTransport, private Rounds, private PeerHe
   const std::vector<int64_t> members_;
   std::vector<Peer> ranks_;
   TcpMessages messages_;
-  std::map<uint64_t, uint64_t> derived_;  ///< groups so far, by a hash of who is in them
+  std::map<uint64_t, uint64_t> derived_;  ///< groups so far, by a hash of their members
 
   // The round under way.
   Fingerprint current_;
