@@ -14,7 +14,7 @@ bool all_within(const void *values, DType dtype, int64_t count, float limit) {
   return within;
 }
 
-bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, bool /*streams*/) {
+bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, bool) {
   if (count > 0) std::memcpy(out, values, static_cast<size_t>(count) * (dtype == DType::f32 ? sizeof(float) : sizeof(uint16_t)));
   return all_within(values, dtype, count, limit);
 }

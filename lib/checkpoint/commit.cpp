@@ -47,7 +47,8 @@ Status commit_save(const Folder &saves, const std::string &name, const Manifest 
   Folder folder;
   ZERO_TRY(saves.open_folder(name, &folder));
   ZERO_TRY(write_manifest(folder, bytes, sync));
-  *out_maybe = true;  // a rename may take effect although it fails, if a network file system loses the reply
+  // If a network file system loses the reply, a rename may take effect although it fails.
+  *out_maybe = true;
   Status status = folder.rename(kManifestTemporary, kManifestName);
   if (status.ok()) status = settle(saves, folder, name, sync);
   if (!status.ok()) {

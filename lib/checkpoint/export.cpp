@@ -229,7 +229,7 @@ void discard_export(const ExportPlan &plan, bool made) {
   if (plan.is_folder) names.emplace_back(kIndexName);
   for (const std::string &name : names) {
     static_cast<void>(folder.unlink(name + kPartial));
-    if (plan.is_folder) static_cast<void>(folder.unlink(name));  // a single file may have existed before
+    if (plan.is_folder) static_cast<void>(folder.unlink(name));  // a single file may be older
   }
   Folder parent;
   if (made && Folder::open(folder_of(plan.folder), &parent).ok()) static_cast<void>(parent.remove_folder(name_in(plan.folder)));

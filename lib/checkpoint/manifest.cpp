@@ -213,7 +213,8 @@ Status encode_manifest(const Manifest &manifest, std::vector<std::byte> *out) {
   ZERO_TRY(check_description(manifest.description));
   ZERO_TRY(check_reports(manifest));
   std::string text = description_text(manifest.description);
-  text.resize(static_cast<size_t>(round_up(static_cast<int64_t>(text.size()), kSumNbytes)), ' ');  // so that the sum is aligned
+  // Pads the text so that the sum is aligned.
+  text.resize(static_cast<size_t>(round_up(static_cast<int64_t>(text.size()), kSumNbytes)), ' ');
   Header header{layout_of(manifest, static_cast<int64_t>(text.size())),
                 file_metadata(manifest.description, FileKind::state, kManifestName)};
   std::string head;

@@ -88,7 +88,8 @@ class Rotation {
       Status status = delete_save(saves_, older[i].name, sync_, &out_.freed_nbytes);
       if (status.ok()) ++out_.removed;
       if (!status.ok()) left_.insert(older[i].name);
-      if (status.code() != ZERO_E_NOT_FOUND) errors_.add(std::move(status));  // removed by another job meanwhile
+      // ZERO_E_NOT_FOUND: another job has removed it.
+      if (status.code() != ZERO_E_NOT_FOUND) errors_.add(std::move(status));
     }
   }
 
@@ -192,7 +193,8 @@ Status rotate_saves(const Folder &saves, const std::string &newest, const Manife
   *out = {};
   std::vector<std::byte> bytes;
   Manifest found;
-  ZERO_TRY(read_manifest(saves, newest, true, &bytes, &found));  // nothing is removed if the newest save is not there
+  // If the newest save is missing, nothing is removed.
+  ZERO_TRY(read_manifest(saves, newest, true, &bytes, &found));
   Rotation rotation(saves, newest, manifest.description, sync, out);
   if (keep > 0) rotation.remove_beyond(keep);
   rotation.sweep();

@@ -130,7 +130,7 @@ Status list_saves(const Folder &saves, std::vector<SaveEntry> *out) {
     SaveEntry save{entry.name};
     if (!parse_save_name(entry.name, &save.step, &save.id) || (entry.type != DT_DIR && entry.type != DT_UNKNOWN)) continue;
     Status status = saves.has(entry.name + "/" + kManifestName, &save.committed);
-    save.committed = save.committed || !status.ok();  // read_manifest() reports one that cannot be seen
+    save.committed = save.committed || !status.ok();  // read_manifest() reports the error
     out->push_back(std::move(save));
   }
   std::sort(out->begin(), out->end(), [](const SaveEntry &a, const SaveEntry &b) { return a.name > b.name; });

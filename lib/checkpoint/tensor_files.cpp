@@ -100,7 +100,8 @@ class RangeReader {
 
   void add(const PlainRange &range) {
     const int64_t most = static_cast<int64_t>(transfers_.buffer(0).size()) - Transfers::kAlignment;
-    for (int64_t at = 0; at < range.nbytes; at += most / 8 * 8) {  // no element has more than 8 bytes
+    // No element has more than 8 bytes.
+    for (int64_t at = 0; at < range.nbytes; at += most / 8 * 8) {
       pieces_.push_back({&range, at, std::min(range.nbytes - at, most / 8 * 8)});
     }
   }

@@ -44,7 +44,7 @@ int64_t stream_lines(std::byte *out, const std::byte *from, int64_t nbytes) {
 #else
 constexpr bool kStreams = false;
 
-int64_t stream_lines(std::byte * /*out*/, const std::byte * /*from*/, int64_t /*nbytes*/) { return 0; }
+int64_t stream_lines(std::byte *, const std::byte *, int64_t) { return 0; }
 #endif
 
 }  // namespace
