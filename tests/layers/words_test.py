@@ -22,6 +22,9 @@ CLEAN = {
             "ZERO_API int32_t zero_x_size(const zero_x *x,\n                             int64_t *out);\n"
             "/** Releases it. */\nZERO_API void zero_x_release(zero_x *x);\n#endif\n",
     "lib/core/x.cpp": "/// @file A file.\n\n// Plain words.\nint x; /* a number */\n",
+    "lib/CMakeLists.txt": "# Plain words.\n",
+    "kernels/x.h": "/// @file A file.\nextern int x;  ///< a number\n",
+    "examples/x.c": "// Plain words.\nint x; /* a number */\n",
     "tests/x.py": "# Plain words.\nx = 1\n",
 }
 LONG = "a " * 36 + "b."
@@ -56,12 +59,19 @@ PLANTED = [
     (HEADER, "/** A result. */\n", "", "zero_result has no Doxygen comment"),
     (HEADER, "  /** A number. */\n", "", "value has no Doxygen comment"),
     (HEADER, " /**< [in] Its size. */", "", "struct_size has no Doxygen comment"),
-]
-COUNTED = [
     ("lib/core/x.cpp", "Plain words.", LONG, "a sentence of 37 words"),
     ("lib/core/x.cpp", "a number", "what is counted", "begins with a fragment"),
     ("lib/core/x.cpp", "Plain words.\n", "Plain\n// words. Who reads this waits.\n", "begins with a fragment"),
     ("lib/core/x.cpp", "Plain words.", "x" * 99, "102 columns"),
+    ("lib/CMakeLists.txt", "Plain words.", "What is built.", "begins with a fragment"),
+    ("kernels/x.h", "a number", LONG, "a sentence of 37 words"),
+    ("kernels/x.h", "a number", "of one rank", "begins with a fragment"),
+    ("kernels/x.h", "a number", "x" * 90, "110 columns"),
+]
+COUNTED = [
+    ("examples/x.c", "Plain words.", LONG, "a sentence of 37 words"),
+    ("examples/x.c", "a number", "what is counted", "begins with a fragment"),
+    ("examples/x.c", "Plain words.", "x" * 99, "102 columns"),
     ("tests/x.py", "Plain words.", "Of words.", "begins with a fragment"),
 ]
 
@@ -102,7 +112,7 @@ def main():
             lines = [line for line in printed.splitlines()[:-2] if line.startswith(path + ":")]
             check(code == wanted and len(lines) == 1 and expected in lines[0],
                   f"planted {new[:60]!r} in place of {old!r} in {path}: exit code {code}, expected {expected!r}, printed:\n{printed}")
-    print(f"{len(PLANTED)} planted faults found, and {len(COUNTED)} counted in comments of sources")
+    print(f"{len(PLANTED)} planted faults found, and {len(COUNTED)} counted in comments of other folders")
 
 
 main()
