@@ -18,7 +18,7 @@ const char server_usage[] =
     "                       as --lr says; nothing is clipped; weight decay is of all parameters. Workers push in rounds,\n"
     "                       with the same result in every run. Losses are those of the first worker\n"
     "  --staleness S        with --server: no rounds; a worker is at most S pushes ahead of the slowest, and the others\n"
-    "                       finish without a worker that ended, which the exit code still tells\n";
+    "                       finish without a worker that ended; the exit code is then 1\n";
 
 /// An option that does not go with servers.
 struct refusal {
@@ -30,7 +30,7 @@ struct refusal {
 
 static const char kTogether[] = "it is for ranks that make steps together";
 static const char kSavesAre[] = "servers do not save";
-static const char kReportIs[] = "it counts what ranks keep and send that make steps together";
+static const char kReportIs[] = "it counts memory and traffic of ranks that make steps together";
 static const char kOneBatch[] = "a push is the mean gradient of one batch";
 static const char kWholeTensors[] = "it needs whole tensors, and servers hold parts of them";
 
@@ -41,6 +41,7 @@ static const struct refusal kRefusals[] = {
     {"replica-ranks", NULL, NULL, kTogether},
     {"sync-every", NULL, NULL, kTogether},
     {"outer", NULL, NULL, kTogether},
+    {"neighbours", NULL, NULL, kTogether},
     {"grad-code", NULL, NULL, kTogether},
     {"gather-code", NULL, NULL, kTogether},
     {"sync-code", NULL, NULL, kTogether},

@@ -23,7 +23,8 @@ void server_options_see(struct server_options *options, const char *name, const 
 /// return int it gives 0, or -1 after a line on standard error.
 int server_options_settle(const struct server_options *options, int64_t ranks);
 
-/// SIGTERM, SIGINT and SIGUSR1 now end all processes of the run: there is nothing to save.
+/// SIGTERM, SIGINT and SIGUSR1 now end this process and the ranks that it started: there is nothing
+/// to save.
 void servers_end_by_signals(void);
 
 /// One rank. All is zero before servers_open().
@@ -40,8 +41,8 @@ struct servers {
   float *gradients;  /* [count] of a worker, which it pushes; NULL on a server */
 };
 
-/// Takes `group`, also if it fails. `out_alone` receives a group of this rank alone, of the caller.
-/// A collective.
+/// Takes `group`, also if it fails. `out_alone` receives a group of this rank alone, which the
+/// caller releases. A collective.
 int servers_open(struct servers *servers, const struct server_options *options, zero_group *group, int64_t count, zero_group **out_alone);
 
 /// Adds the settings of servers to a config that has algorithm and rates, and connects all ranks.

@@ -31,7 +31,8 @@ bool is_split_by_kernels(const UpdateSegment &piece) {
          std::none_of(piece.replicas.begin(), piece.replicas.end(), takes_master);
 }
 
-Block::Block(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars) : table_(table), piece_(piece), scalars_(scalars) {
+Block::Block(const Table &table, const UpdateSegment &piece, const UpdateScalars &scalars)
+    : table_(table), piece_(piece), scalars_(scalars) {
   for (const void *source : piece.sources) {
     ask_ahead({const_cast<void *>(source), piece.grad.dtype, nullptr}, piece.peers_offset);
   }

@@ -1,11 +1,13 @@
 /// @file Lion: the formula in the order in which its authors' PyTorch code computes it, and its
 /// constants. All targets share this.
 ///
+/// @verbatim
 ///   constants in double, rounded to fp32 once
 ///   p = p * (1 - lr * weight_decay)
 ///   u = m * beta1 + g * (1 - beta1)
 ///   p = fma(-lr, sign(u), p)                          sign(0) = 0, sign(NaN) = NaN
 ///   m = fma(1 - beta2, g, m * beta2)
+/// @endverbatim
 ///
 /// Only operations written as fma are fused. NaN results are stored as the one NaN 0x7fc00000.
 /// Defaults: lr 1e-4, betas 0.9 and 0.99, no decay. 20 bytes per element must move.

@@ -5,6 +5,8 @@
 
 namespace zero::kernels {
 
-void decide(const DecisionRules &rules, bool nonfinite, double squares, StepState &run) { reference::decide(rules, nonfinite, squares, run); }
+void decide(const DecisionRules &rules, bool nonfinite, double squares, StepState &run) {
+  reference::decide(rules, nonfinite, squares, run);
+}
 
 }  // namespace zero::kernels

@@ -37,7 +37,7 @@ struct DecisionRules {
 
 struct LossScaleState {
   double value = 1;
-  int64_t growth_count = 0;    ///< steps without overflow since the scale last changed
+  int64_t growth_count = 0;    ///< steps since the last overflow or growth
   int64_t overflow_count = 0;  ///< overflows that hysteresis has absorbed since the scale last grew
 };
 

@@ -124,7 +124,8 @@ struct Peers {
 };
 
 /// `random` is nullptr unless the piece is rounded stochastically.
-void update_plain(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars, RandomHalves *random) {
+void update_plain(const Table &table, const Algorithm &algorithm, const UpdateSegment &piece, const UpdateScalars &scalars,
+                  RandomHalves *random) {
   Slots slots = own_slots(algorithm, piece, scalars);
   const Peers peers(piece, slots);
   slots.streams = scalars.streams && (piece.master.data != nullptr || slots.copy_count > 0);

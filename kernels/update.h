@@ -54,7 +54,7 @@ struct Replica {
 /// A contiguous piece of one tensor or of several adjacent ones. Begins with a tensor or on a line.
 struct UpdateSegment {
   Elements param;  ///< f32, f16, bf16; with a master in f32 also f8e4m3
-  /// F32, u16 (remainder of a bf16 parameter), or none: then the parameter itself is updated.
+  /// f32, u16 (remainder of a bf16 parameter), or none: then the parameter itself is updated.
   Elements master;
   Elements grad;               ///< f32, f16, bf16
   Elements state[kMaxStates];  ///< f32, bf16, f8

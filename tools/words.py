@@ -28,7 +28,7 @@ LITERAL = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'"
 SLASH_COMMENT = re.compile(rf"(?P<comment>/\*.*?\*/|//[^\n]*)|{LITERAL}", re.S)
 CODE_BLOCK = re.compile(r"@code\b.*?@endcode|@verbatim\b.*?@endverbatim|@f\[.*?@f\]", re.S)
 # A tag of Doxygen begins a text of its own; what stands before the text (a direction, a name) belongs to the tag.
-TAG = re.compile(r"^\[(?:in|out|in, out)\]\s*|^@(?:param(?:\[[a-z, ]+\])?\s+[\w, ]+?(?:\s{2,}|\s-\s|\s(?=[A-Z`])|$)|retval\s+\S+\s*|file\b\s*[\w.]*:?|[a-z]+\s*)")
+TAG = re.compile(r"^\[(?:in|out|in, out)\]\s*|^@(?:param(?:\[[a-z, ]+\])?\s+[\w, ]+?(?:\s{2,}|\s-\s|\s(?=[A-Z`])|$)|retval\s+\S+\s*|file\b(?:\s+[\w.]+:)?\s*|[a-z]+\s*)")
 ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
 
 # What stands in place of a Doxygen comment that belongs to the symbol after it, or to the one before it.

@@ -1,5 +1,5 @@
-/// @file layers: the calls that fetch parameters from libzero and give it gradients, and their conversions; with flat arrays, addresses.
-/// Knows nothing of steps or samples.
+/// @file layers: the calls that fetch parameters from libzero and give it gradients, and their conversions.
+/// With flat arrays it only returns addresses. Knows nothing of steps or samples.
 #include "layers.h"
 
 #include <stdio.h>

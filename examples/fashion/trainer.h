@@ -61,8 +61,8 @@ int trainer_step(struct trainer *trainer, int64_t step, double *out_loss, int64_
 /// First values of all parameters, one after another. Not a collective.
 void trainer_first_values(const struct trainer *trainer, float *out);
 
-/// With --server: pushes nothing, but makes the gradient of batch `step` in the flat array: the mean loss over its samples, and their
-/// number.
+/// On a worker of servers: the gradient of batch `step` in the flat array of `layers`. Returns the
+/// mean loss over its samples, and their number.
 int trainer_gradient(struct trainer *trainer, int64_t step, double *out_loss, int64_t *out_samples);
 
 /// Percent of the test images classified correctly; each rank looks at its share.

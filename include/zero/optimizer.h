@@ -336,8 +336,8 @@ typedef struct zero_step_result {
   /** With `synced`: how far replicas agreed: the norm of the mean of their changes since the last
       synchronisation, divided by the mean of the norms. 1 = all changed alike; 1 / sqrt(number of
       replicas) = as independent noise would. After a round with neighbours: the mean of the norms
-      that the round left, divided by that before it; 1 / sqrt(3) = as independent noise would.
-      Otherwise 0. */
+      that the round left, divided by that before it; 1 / sqrt(3) (two replicas: 1 / sqrt(2)) = as
+      independent noise would. Otherwise 0. */
   double spread;
 } zero_step_result;
 

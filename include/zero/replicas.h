@@ -70,6 +70,7 @@
  *   The norms are those of the changes since the last full synchronisation.
  * - Traffic: a rank sends its P/L elements (stage 0: P) to each neighbour in fp32, and averages
  *   likewise. zero_stats_optimizer_traffic() counts them as ZERO_OPERATION_SEND.
+ * - ZERO_KEY_SYNC_PERIOD 1 is ZERO_E_INVALID_ARGUMENT: replicas then make every step together.
  * - The outer step is that of the plain mean. Another rate, a momentum, and ZERO_KEY_SYNC_CODE are
  *   ZERO_E_UNSUPPORTED, because these need the mean change of all replicas. A rate or momentum
  *   within a save is not loaded.

@@ -21,7 +21,8 @@ ZERO_DEVICE DType dtype_of(const Elements &elements) { return static_cast<DType>
 ZERO_DEVICE bool is_f32(const Elements &elements) { return elements.data == nullptr || dtype_of(elements) == DType::f32; }
 ZERO_DEVICE bool is_coded(const Elements &elements) { return elements.data != nullptr && is_block_scaled(dtype_of(elements)); }
 
-ZERO_DEVICE reference::Words random_numbers(const UpdateSegment &piece, const Scalars &scalars, const Span &span, DType dtype, uint32_t slot) {
+ZERO_DEVICE reference::Words random_numbers(const UpdateSegment &piece, const Scalars &scalars, const Span &span, DType dtype,
+                                            uint32_t slot) {
   const uint64_t first = piece.first + static_cast<uint64_t>(span.index);
   const RandomKey key = {scalars.seed, scalars.step, slot};
   return dtype == DType::bf16 ? reference::random_halves_at(first, key) : reference::random_words_at(first, key);
@@ -215,8 +216,8 @@ ZERO_DEVICE void store_param_codes(const UpdateSegment &piece, const Span &span,
 }
 
 /// `dtype` is the slot's; if it is a constant, the code does not branch on it.
-ZERO_DEVICE void store_state_codes(const UpdateSegment &piece, const Scalars &scalars, const Span &span, int state, DType dtype, uint32_t largest,
-                                   const Quad<float> &quad) {
+ZERO_DEVICE void store_state_codes(const UpdateSegment &piece, const Scalars &scalars, const Span &span, int state, DType dtype,
+                                   uint32_t largest, const Quad<float> &quad) {
   const Elements &elements = piece.state[state];
   const float scale = reference::scale_of(std::bit_cast<float>(largest), format8(dtype));
   if (scalars.stochastic == 0) {

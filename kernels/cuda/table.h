@@ -40,7 +40,7 @@ struct Scalars {
 };
 
 /// Frequent storage formats of a piece, whose loads are issued together. `general` takes all
-/// formats. `_of_ranks`: with no, 2 or 4 sources, and with replicas.
+/// formats. `_of_ranks`: with 2 or 4 sources, with replicas, or with both.
 enum class Form : int64_t { general, f32, f16, bf16, remainder, bf16_states, bf16_alone, f8_states, f32_of_ranks, bf16_of_ranks };
 
 /// One piece of an update, as in kernels/update.h. All addresses, also those of the arrays, are the
@@ -212,8 +212,8 @@ struct Table {
   int32_t (*prepare)(int64_t device, const StepState *run, const Recipe *recipes, int64_t count, Scalars *out, void *stream);
   /// The same for pieces with scalars of their own. Makes out[i] from recipes[pieces[i].recipe],
   /// for the update after *pieces[i].updates others.
-  int32_t (*prepare_each)(int64_t device, const StepState *run, const Recipe *recipes, const UpdateSegment *pieces, int64_t count, Scalars *out,
-                          void *stream);
+  int32_t (*prepare_each)(int64_t device, const StepState *run, const Recipe *recipes, const UpdateSegment *pieces, int64_t count,
+                          Scalars *out, void *stream);
   /// For layerwise algorithms only the last pass, as in kernels/update.h. No matrix algorithms.
   int32_t (*update)(int64_t device, int32_t algorithm, const Update *call, void *stream);
   /// Moves the averages of the first UpdateSegment::average_count elements of pieces.

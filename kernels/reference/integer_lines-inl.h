@@ -1,5 +1,6 @@
 /// @file Lines as integers behind one scale. An integer q stands for q * scale, with scale =
 /// max |x| / 127 (8 bits) or / 7 (4 bits), so that the error of a value is at most half a scale.
+/// If max |x| is below about 127 * 2^-128 or 7 * 2^-128, the scale and all values become 0.
 #pragma once
 
 #include "core/partition.h"
@@ -19,8 +20,8 @@ namespace zero::kernels::reference {
 constexpr int64_t kScaleNbytes = sizeof(float);
 using LineIntegers = std::array<int8_t, kLine>;
 
-/// The largest magnitude as its bits, which order as magnitudes do; not finite ones are the
-/// largest.
+/// The bits of the largest magnitude. Bits order as magnitudes do; values that are not finite are
+/// above all others.
 inline uint32_t largest_bits(const float *values) {
   uint32_t largest = 0;
   for (int64_t i = 0; i < kLine; ++i) largest = std::max(largest, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffU);

@@ -30,8 +30,7 @@ Status random_u64(uint64_t *out) {
     const int64_t nbytes = read_file("/dev/urandom", {reinterpret_cast<char *>(&value), sizeof value});
     ZERO_CHECK(nbytes == kNbytes, ZERO_E_SYSTEM,
                "the system gives no random numbers, which libzero needs for names of shared memory and saves: getrandom says \"%s\", and "
-               "/dev/urandom \"%s\"; allow this "
-               "process one of them",
+               "/dev/urandom \"%s\"; allow this process one of them",
                std::strerror(refusal), nbytes < 0 ? std::strerror(errno) : "end of file");
   }
   *out = value;

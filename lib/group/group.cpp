@@ -33,8 +33,7 @@ Group::Group(std::shared_ptr<Transport> transport, std::shared_ptr<const Reducer
       messages_(transport_->size()),
       scratch_(scratch_nbytes(*transport_)) {}
 
-/// Peers that have not been told that a group above was aborted receive it before they see that
-/// this rank has left.
+/// Peers get the abort of a group above before they see that this rank has left.
 Group::~Group() {
   try {
     if (const Status aborted = aborted_above(); !aborted.ok()) fail(aborted);
@@ -292,7 +291,7 @@ class MessageUnderWay final : public Waitable {
 
   Status poll(bool *out_ready) override {
     ZERO_TRY((group_.transport_->messages().*poll_peer_)(peer_, out_ready));
-    if (*out_ready == stands_) group_.transport_->peers().publish_message(fingerprint_, std::exchange(stands_, !stands_));
+    if (*out_ready == published_) group_.transport_->peers().publish_message(fingerprint_, std::exchange(published_, !published_));
     if (*out_ready) return {};
     ZERO_TRY(above_.look(group_));
     ZERO_TRY(group_.check_deadline(timer_, fingerprint_));
@@ -311,7 +310,7 @@ class MessageUnderWay final : public Waitable {
   const std::shared_ptr<std::atomic<int64_t>> count_;
   DeadlineTimer timer_;
   AbortWatch above_;
-  bool stands_ = false;  ///< other ranks are told that it is waited for
+  bool published_ = false;  ///< publish_message() was called for it
 };
 
 Task Group::message(OperationKind kind, void *data, int64_t count, DType dtype, int64_t peer) {

@@ -108,7 +108,7 @@ class Group : public std::enable_shared_from_this<Group> {
   friend class Quiet;
   friend class MessageUnderWay;
 
-  /// To the peer or from it; only read when it is sent.
+  /// Sends to the peer or receives from it. A send only reads `data`.
   Task message(OperationKind kind, void *data, int64_t count, DType dtype, int64_t peer);
   /// Advances messages that others wait for while this thread waits for something else: messages
   /// and collectives do not wait for one another. `own` is a queue that this thread is advancing.

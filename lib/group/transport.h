@@ -189,8 +189,8 @@ class Transport {
   /// this rank has left.
   virtual void keep(std::shared_ptr<const void>) {}
 
-  /// @name Derived objects. Collective over the transport: all ranks run them in the same order,
-  /// between collectives.
+  /// @name Derived objects
+  /// Collective over the transport: all ranks run them in the same order, between collectives.
   /// @{
   /// Makes every rank's mapping (nullptr: none) addressable by the others where possible; out has
   /// size() entries. Offers in a shared mapping are then read in place instead of being copied,
@@ -210,9 +210,9 @@ class Transport {
                              std::shared_ptr<Transport> *out) = 0;
   /// @}
 
-  /// @name Shared memory into which peers write. A rank enters the memory of its peers before it
-  /// writes there. A rank that has failed closes its own memory, and no peer enters it any more.
-  /// Any thread.
+  /// @name Shared memory into which peers write
+  /// A rank enters the memory of its peers before it writes there. A rank that has failed closes
+  /// its own memory, and no peer enters it any more. Any thread.
   /// @{
   /// Enters the memory of every peer. If a peer has closed its memory this returns the failure, and
   /// the rank must not write.

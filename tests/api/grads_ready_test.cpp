@@ -1,5 +1,5 @@
 /// @file Passes gradients of many parameters in one call: the results have the bits of single
-/// calls, and a failing call stops at the wrong entry. Knows only the public API.
+/// calls, and a call that fails stops at its first bad entry. Knows only the public API.
 #include "api_world.h"
 #include "tests/group/thread_ranks.h"
 

@@ -197,8 +197,8 @@ class Rows {
     add_whole(name, limit, nbytes, [this, work = std::move(work)] { HostKernels(threads_).over_lines(arrays_.count, work); });
   }
 
-  void add_update(const std::string &name, const std::string &limit, double nbytes, const char *algorithm, const kernels::UpdateSegment &piece,
-                  float grad_factor = 1, bool stochastic = false) {
+  void add_update(const std::string &name, const std::string &limit, double nbytes, const char *algorithm,
+                  const kernels::UpdateSegment &piece, float grad_factor = 1, bool stochastic = false) {
     kernels::UpdateScalars scalars;
     scalars.hyper = {.lr = 1e-3, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01, .step = 100};
     scalars.grad_factor = grad_factor;

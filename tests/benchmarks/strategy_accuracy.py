@@ -53,15 +53,13 @@ class Gpt:
 
     rows = GPT_ROWS
     what = "validation loss"
+    result = r"^loss=(\S+)"
     sign = 1
 
     def __init__(self, given):
         steps = given.tokens // (given.batch * given.context)
         self.options = (f"--model tiny --ranks 4 --stage 1 --batch {given.batch} --context {given.context} --steps {steps} "
                         f"--validation-batches {max(1, 65536 // (given.batch * given.context))} --lr {given.lr}")
-
-    def read(self, printed):
-        return float(re.search(r"^loss=(\S+)", printed, re.M).group(1))
 
     def show(self, value):
         return f"{value:.4f}"
@@ -72,13 +70,11 @@ class Fashion:
 
     rows = FASHION_ROWS
     what = "accuracy"
+    result = r"^accuracy=([0-9.]+)"
     sign = -1
 
     def __init__(self, given):
         self.options = f"--ranks 4 --batch {given.batch} --epochs {given.epochs}"
-
-    def read(self, printed):
-        return float(re.search(r"^accuracy=([0-9.]+)", printed, re.M).group(1))
 
     def show(self, value):
         return f"{value:.2f}"
@@ -101,7 +97,7 @@ class Results:
 
 
 def measure(given, training, results, row, seed):
-    """Of an option that is given twice the last counts, so that a row may name a stage."""
+    """If an option is given twice, the last one counts, so a row may name a stage."""
     options = f"{training.options} {row} --seed {seed}".replace("  ", " ")
     if options in results.values:
         return results.values[options]
@@ -109,7 +105,10 @@ def measure(given, training, results, row, seed):
     run = subprocess.run([given.program, *options.split(), "--quiet"], capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{given.program} {options}: exit code {run.returncode}\n{run.stderr}")
-    results.add(options, training.read(run.stdout))
+    found = re.search(training.result, run.stdout, re.M)
+    if found is None:
+        sys.exit(f"{given.program} {options}: no result in:\n{run.stdout}")
+    results.add(options, float(found.group(1)))
     print(f"{results.values[options]} {options} ({time.monotonic() - begin:.0f} s)", file=sys.stderr, flush=True)
     return results.values[options]
 
@@ -139,6 +138,14 @@ def parse():
     parser.add_argument("--batch", type=int, help="default: 4 of gpt, 256 of fashion")
     parser.add_argument("--epochs", type=int, default=4)
     given = parser.parse_args()
+    if not pathlib.Path(given.program).is_file():
+        parser.error(f"--program {given.program}: no such file")
+    if min(given.tokens, given.context, given.epochs, 1 if given.batch is None else given.batch) < 1:
+        parser.error("numbers are at least 1")
+    if not re.fullmatch(r"\d+(,\d+)*", given.seeds or "1"):
+        parser.error(f"--seeds {given.seeds}: expected whole numbers with commas")
+    if given.results and not given.results.parent.is_dir():
+        parser.error(f"--results {given.results}: there is no such folder")
     is_gpt = given.what == "gpt"
     given.seeds = [int(seed) for seed in (given.seeds or ("1" if is_gpt else "1,2,3")).split(",")]
     given.batch = given.batch or (4 if is_gpt else 256)

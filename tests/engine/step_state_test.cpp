@@ -22,7 +22,7 @@ TEST(StepState, CountsStepsThatWereAppliedAndThoseThatWereSkipped) {
   EXPECT_EQ(run.most_applied_count(), 1);
 }
 
-TEST(StepState, LossScaleFollowsVerdicts) {
+TEST(StepState, LossScaleFollowsDecisions) {
   StepState run({.value = 64}, nullptr);
   run.decide(kSkips, true, 0);
   EXPECT_EQ(*run.loss_scale(), 32);

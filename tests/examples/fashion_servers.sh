@@ -13,23 +13,8 @@ rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 all=$data
 few_test_images 512
 few_data=$data
-runs=0
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# train OPTIONS...: what was printed is in $scratch/out, its last line in $result.
-train() {
-  runs=$((runs + 1))
-  timeout 600 "$program" --data "$data" --quiet "$@" >"$scratch/out" 2>"$scratch/err" || fail "$*: did not end well: $(cat "$scratch/err")"
-  result=$(tail -n 1 "$scratch/out")
-}
-
-# of KEY: the value behind KEY= among the counts.
-of() { tr ' ' '\n' <"$scratch/out" | sed -n "s/^$1=//p"; }
+. "$(dirname "$0")/served.sh"
+common="--data $data --quiet"
 
 # counts PUSHES WORKERS OLDEST: all was counted, and no push is older.
 counts() {
@@ -51,9 +36,9 @@ for servers in 1 2; do
   done
 done
 # shellcheck disable=SC2086
-launched 4 "$program" --data "$data" --quiet $short --server 1 || fail "four processes of a launcher: $(cat "$scratch"/rank?.err)"
+launched 4 "$program" $common $short --server 1 || fail "four processes of a launcher: $(cat "$scratch"/rank?.err)"
 [ "$(tail -n 1 "$scratch/rank0")" = "$expected" ] || fail "four processes of a launcher: $(cat "$scratch"/rank?), expected $expected"
-# What must change the result does: otherwise the comparisons above compare nothing.
+# Another number of workers must change the result. Otherwise the comparisons above prove nothing.
 # shellcheck disable=SC2086
 train $short --server 1 --ranks 3
 [ "$result" != "$expected" ] || fail "two workers end with the bits of three"
@@ -74,7 +59,7 @@ done
 
 # The order of arrival, at a rate that is kept for all steps by both.
 if [ -n "${ZERO_TEST_FULL:-}" ]; then
-  data=$all
+  common="--data $all --quiet"
   limit=24000
   within=1.5
   steps=$((limit / 16))
@@ -86,14 +71,15 @@ if [ -n "${ZERO_TEST_FULL:-}" ]; then
   echo "accuracy $(of accuracy) %, of ranks that train together $together %: $(head -n 1 "$scratch/out")"
   awk -v got="$(of accuracy)" -v wanted="$together" -v within=$within 'BEGIN { exit !(wanted > 50 && got >= wanted - within) }' ||
     fail "accuracy $(of accuracy) %, of ranks that train together $together % (allowed: $within points)"
-  data=$few_data
+  common="--data $few_data --quiet"
 fi
 
 # begin OPTIONS...: a run of processes, of which the first worker has computed. $pid is the program, $last its last worker.
 begin() {
   runs=$((runs + 1))
   rm -f "$scratch/losses"
-  timeout 600 "$program" --data "$data" --quiet --limit 6000 --mode processes --losses "$scratch/losses" "$@" \
+  # shellcheck disable=SC2086
+  timeout 600 "$program" $common --limit 6000 --mode processes --losses "$scratch/losses" "$@" \
     >"$scratch/out" 2>"$scratch/err" &
   pid=$!
   until [ -s "$scratch/losses" ]; do kill -0 $pid 2>/dev/null && sleep 0.05 || break; done
@@ -108,8 +94,8 @@ killed() {
   code=$?
 }
 
-# A worker that rests does not stop the others before they reach the bound. Where it rests in the middle of a transfer, they wait for it: then
-# it is tried again.
+# A worker that rests does not stop the others before they reach the bound. If it rests in the middle of a transfer,
+# the others wait for it. The test then tries again.
 if [ -n "${ZERO_TEST_FULL:-}" ]; then
   begin --server 1 --ranks 4 --staleness 100000 --batch 250 --epochs 8
   ahead=0

@@ -10,24 +10,7 @@ scratch=$2
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 seq 1 2000 >"$scratch/text"
 common="--text $scratch/text --products $3 --quiet --batch 4 --context 8 --validation-batches 1"
-runs=0
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# train OPTIONS...: what was printed is in $scratch/out, its last line in $result.
-train() {
-  runs=$((runs + 1))
-  # shellcheck disable=SC2086
-  timeout 120 "$program" $common "$@" >"$scratch/out" 2>"$scratch/err" || fail "$*: did not end well: $(cat "$scratch/err")"
-  result=$(tail -n 1 "$scratch/out")
-}
-
-# of KEY: the value behind KEY= in what was printed.
-of() { tr ' ' '\n' <"$scratch/out" | sed -n "s/^$1=//p"; }
+. "$(dirname "$0")/served.sh"
 
 # Rounds: 7 batches are one too many for an even share.
 expected=
@@ -44,7 +27,7 @@ launched 3 "$program" $common --steps 7 --server 1 --csv "$scratch/launched" || 
 [ "$(tail -n 1 "$scratch/rank0")" = "$expected" ] || fail "three processes of a launcher: $(cat "$scratch"/rank?), expected $expected"
 [ "$(grep -c '^loss,[1357],' "$scratch/launched")" -eq 4 ] && [ "$(wc -l <"$scratch/launched")" -eq 5 ] ||
   fail "the first worker's losses: $(cat "$scratch/launched")"
-# What must change the result does: otherwise the comparisons above compare nothing.
+# Another number of workers must change the result. Otherwise the comparisons above prove nothing.
 train --steps 7 --server 1 --ranks 4
 [ "$result" != "$expected" ] || fail "three workers end with the bits of two"
 

@@ -234,7 +234,7 @@ TEST(GroupFaultsThreads, AbortReachesGroupsThatTheAbortingRankIsNotIn) {
   for (const TimedOutcome &outcome : outcomes) expect_errors({outcome}, ZERO_E_ABORTED, {"gave the world up"}, 50 + kGraceMs);
 }
 
-/// Calls call(part) until it fails, as often as is needed to receive of an abort.
+/// Calls call(part) until it fails, as often as is needed to learn of an abort.
 Status call_until_failure(const std::function<Status()> &call) {
   constexpr int kMostCalls = 100;
   Status status;

@@ -1,7 +1,7 @@
 /// @file Whom the text of a timeout blames: ranks that wait in the same call are not what all wait for, and what waits in a message is in
 /// it. With ranks as threads, on one host and on pretended ones.
-#include "group/peer_status.h"
 #include "group/collectives.h"
+#include "group/peer_status.h"
 #include "tests/group/collective_cases.h"
 #include "tests/group/host_ranks.h"
 #include "tests/group/tcp_ranks.h"

@@ -239,7 +239,7 @@ TEST(LocalMessage, PeerThatLeavesIsNamedToSenderAndReceiver) {
   }
 }
 
-TEST(LocalMessage, StandingsOfAMessageNameItsPeerOnly) {
+TEST(LocalMessage, ProgressReportsOfAMessageNameItsPeerOnly) {
   const std::string name = fresh_name();
   run_thread_ranks(3, [&](int64_t rank) {
     const auto transport = connect(name, rank, 3);

@@ -169,7 +169,7 @@ TEST(LocalTransport, ARankThatHasNotTakenARoundStartsNoOther) {
   });
 }
 
-TEST(LocalTransport, StandingsNameAFewRanksAndCountTheRest) {
+TEST(LocalTransport, ProgressReportsNameAFewRanksAndCountTheRest) {
   constexpr int64_t kRanks = 9;
   const std::string name = fresh_name();
   std::barrier asked(kRanks);
@@ -275,7 +275,7 @@ TEST(LocalTransport, LastRoundOfARankThatLeavesStillArrives) {
   }
 }
 
-TEST(LocalTransport, StandingsTellWhereMissingRanksAre) {
+TEST(LocalTransport, ProgressReportsTellWhereMissingRanksAre) {
   std::barrier everybody_done(4);
   const std::string name = fresh_name();
   run_thread_ranks(4, [&](int64_t rank) {
@@ -297,7 +297,7 @@ TEST(LocalTransport, StandingsTellWhereMissingRanksAre) {
   });
 }
 
-TEST(LocalTransport, StandingsTellTheLastCallOfARankOutsideTheGroup) {
+TEST(LocalTransport, ProgressReportsTellTheLastCallOfARankOutsideTheGroup) {
   std::barrier everybody_done(2);
   const std::string name = fresh_name();
   run_thread_ranks(2, [&](int64_t rank) {

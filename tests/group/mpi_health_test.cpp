@@ -19,8 +19,8 @@ using test::run_ranks;
 using test::run_task;
 
 /// Rank 1's text of a timeout in a call that rank 0 answers for, after answer(rank 0's transport).
-template <class PeerStatus>
-std::string progress_report_of_rank_0(const Fingerprint &fingerprint, PeerStatus answer) {
+template <class Answer>
+std::string progress_report_of_rank_0(const Fingerprint &fingerprint, Answer answer) {
   std::string text;
   std::barrier step(2);
   std::atomic<bool> asked{false};
@@ -39,7 +39,7 @@ std::string progress_report_of_rank_0(const Fingerprint &fingerprint, PeerStatus
   return text;
 }
 
-TEST(MpiProgress, StandingsTellWhatTheOtherRankOfAMessageDoes) {
+TEST(MpiProgress, ProgressReportsTellWhatTheOtherRankOfAMessageDoes) {
   Fingerprint message = call(OperationKind::recv, 1, 8);
   message.root = 0;
   EXPECT_NE(progress_report_of_rank_0(message, [](auto &) {}).find("rank 0 is in no collective of this group"), std::string::npos);
@@ -54,7 +54,7 @@ TEST(MpiProgress, StandingsTellWhatTheOtherRankOfAMessageDoes) {
   EXPECT_NE(failed.find("rank 0 has met an error"), std::string::npos) << failed;
 }
 
-TEST(MpiProgress, StandingsTellTheMessageThatARankWaitsFor) {
+TEST(MpiProgress, ProgressReportsTellTheMessageThatARankWaitsFor) {
   Fingerprint message = call(OperationKind::recv, 1, 8);
   message.root = 0;
   Fingerprint other = call(OperationKind::recv, 1, 8);

@@ -189,8 +189,8 @@ Status barrier(Transport &transport, uint64_t sequence, int64_t deadline_ms) {
   return status;
 }
 
-/// The last rank differs in one field at a time; all ranks must receive of it. What is sent leaves without the receiver's help: MPI_Finalize,
-/// which comes later here, may end a process with messages under way.
+/// The last rank differs in one field at a time; all ranks must get the error. What is sent leaves without the receiver's help:
+/// MPI_Finalize, which comes later here, may end a process with messages under way.
 void mismatches_are_errors_on_every_rank(Transport &world) {
   const Fingerprint base{.sequence = 4, .kind = OperationKind::all_reduce, .dtype = ZERO_DTYPE_F32, .count = 100, .op = ZERO_REDUCE_SUM};
   std::vector<Fingerprint> others(7, base);
@@ -255,7 +255,7 @@ void a_rank_that_leaves_is_named(Transport &world) {
   CHECK_OK(barrier(world, 1, 20000));
 }
 
-/// A message with the wrong count: both sides receive of it, nothing is written.
+/// A message with the wrong count: both sides get the error, nothing is written.
 void messages_that_differ_are_refused(Transport &world) {
   const std::shared_ptr<Transport> transport = fresh(world);
   std::vector<std::byte> data(64, std::byte{7});

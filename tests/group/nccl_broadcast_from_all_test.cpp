@@ -1,4 +1,4 @@
-/// @file NcclBroadcastFromAll: which rounds NCCL can spread, and as what.
+/// @file NcclBroadcastFromAll: the rounds that NCCL can broadcast, and their moves.
 #include "group/nccl/nccl_broadcast_from_all.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Tables {
 
   size_t own() const { return static_cast<size_t>(rank); }
   std::byte *at(int64_t peer) { return whole.data() + peer * kNbytes; }
-  NcclBroadcastFromAll spread() const { return {offers, arrivals, rank}; }
+  NcclBroadcastFromAll round() const { return {offers, arrivals, rank}; }
   void offer_all(const Offer &offer) {
     for (size_t peer = 0; peer < offers.size(); ++peer) {
       if (peer != own()) offers[peer] = offer;
@@ -55,9 +55,9 @@ void expect_move(const zero_nccl_move &move, const void *data, int64_t nbytes, i
 TEST(NcclBroadcastFromAll, PiecesThatLieEndToEndAreOneGather) {
   for (int64_t rank = 0; rank < kRanks; ++rank) {
     Tables tables(rank);
-    ASSERT_TRUE(tables.spread().possible());
-    EXPECT_TRUE(tables.spread().in_order());
-    const std::vector<zero_nccl_move> moves = moves_of(tables.spread(), true);
+    ASSERT_TRUE(tables.round().possible());
+    EXPECT_TRUE(tables.round().in_order());
+    const std::vector<zero_nccl_move> moves = moves_of(tables.round(), true);
     ASSERT_EQ(moves.size(), 1);
     expect_move(moves[0], tables.at(0), kNbytes, rank, ZERO_NCCL_GATHER);
   }
@@ -66,7 +66,7 @@ TEST(NcclBroadcastFromAll, PiecesThatLieEndToEndAreOneGather) {
 TEST(NcclBroadcastFromAll, WhereAnotherRanksPiecesAreNotInOrderTheyAreBroadcasts) {
   for (int64_t rank = 0; rank < kRanks; ++rank) {
     Tables tables(rank);
-    const std::vector<zero_nccl_move> moves = moves_of(tables.spread(), false);
+    const std::vector<zero_nccl_move> moves = moves_of(tables.round(), false);
     ASSERT_EQ(moves.size(), kRanks);
     for (int64_t peer = 0; peer < kRanks; ++peer) {
       expect_move(moves[static_cast<size_t>(peer)], tables.at(peer), kNbytes, peer, ZERO_NCCL_BROADCAST);
@@ -79,19 +79,19 @@ TEST(NcclBroadcastFromAll, OrderIsThatOfPlacesLengthsAndTheOwnPiece) {
     Tables elsewhere(rank);
     std::vector<std::byte> mine(kNbytes);
     elsewhere.offer_all({mine.data(), kNbytes - kRest, kRest});
-    EXPECT_TRUE(elsewhere.spread().possible());
-    EXPECT_FALSE(elsewhere.spread().in_order());
-    expect_move(moves_of(elsewhere.spread(), false)[static_cast<size_t>(rank)], mine.data(), kNbytes, rank, ZERO_NCCL_BROADCAST);
+    EXPECT_TRUE(elsewhere.round().possible());
+    EXPECT_FALSE(elsewhere.round().in_order());
+    expect_move(moves_of(elsewhere.round(), false)[static_cast<size_t>(rank)], mine.data(), kNbytes, rank, ZERO_NCCL_BROADCAST);
     for (int64_t peer = 0; peer < kRanks; ++peer) {
       if (peer == rank) continue;
       Tables shorter(rank);
       --shorter.arrivals[static_cast<size_t>(peer)].rest_nbytes;
-      EXPECT_TRUE(shorter.spread().possible());
-      EXPECT_FALSE(shorter.spread().in_order()) << "rank " << rank << " of " << peer;
+      EXPECT_TRUE(shorter.round().possible());
+      EXPECT_FALSE(shorter.round().in_order()) << "rank " << rank << " of " << peer;
       Tables shifted(rank);
       shifted.arrivals[static_cast<size_t>(peer)].place = shifted.at(peer) + 1;
-      EXPECT_TRUE(shifted.spread().possible());
-      EXPECT_FALSE(shifted.spread().in_order()) << "rank " << rank << " of " << peer;
+      EXPECT_TRUE(shifted.round().possible());
+      EXPECT_FALSE(shifted.round().in_order()) << "rank " << rank << " of " << peer;
     }
   }
 }
@@ -104,9 +104,9 @@ TEST(NcclBroadcastFromAll, OneRankAloneMayHaveAPiece) {
     for (size_t peer = 0; peer < tables.arrivals.size(); ++peer) {
       if (peer != kRoot) tables.arrivals[peer] = {};
     }
-    ASSERT_TRUE(tables.spread().possible());
-    EXPECT_FALSE(tables.spread().in_order());
-    const std::vector<zero_nccl_move> moves = moves_of(tables.spread(), false);
+    ASSERT_TRUE(tables.round().possible());
+    EXPECT_FALSE(tables.round().in_order());
+    const std::vector<zero_nccl_move> moves = moves_of(tables.round(), false);
     ASSERT_EQ(moves.size(), 1);
     expect_move(moves[0], tables.at(kRoot), kNbytes, kRoot, ZERO_NCCL_BROADCAST);
   }
@@ -116,25 +116,25 @@ TEST(NcclBroadcastFromAll, NothingIsNoMove) {
   Tables tables(0);
   tables.offer_all({});
   for (Arrival &arrival : tables.arrivals) arrival = {};
-  EXPECT_TRUE(tables.spread().possible());
-  EXPECT_FALSE(tables.spread().in_order());
-  EXPECT_TRUE(moves_of(tables.spread(), false).empty());
+  EXPECT_TRUE(tables.round().possible());
+  EXPECT_FALSE(tables.round().in_order());
+  EXPECT_TRUE(moves_of(tables.round(), false).empty());
 }
 
 TEST(NcclBroadcastFromAll, DifferentOffersAndMissingPlacesAreNone) {
   for (const size_t peer : {size_t{0}, size_t{1}, size_t{3}}) {
     Tables other_data(2);
     other_data.offers[peer].data = other_data.at(0) + 1;
-    EXPECT_FALSE(other_data.spread().possible());
+    EXPECT_FALSE(other_data.round().possible());
     Tables other_length(2);
     --other_length.offers[peer].nbytes;
-    EXPECT_FALSE(other_length.spread().possible());
+    EXPECT_FALSE(other_length.round().possible());
     Tables other_rest(2);
     ++other_rest.offers[peer].rest_nbytes;
-    EXPECT_FALSE(other_rest.spread().possible());
+    EXPECT_FALSE(other_rest.round().possible());
     Tables no_place(2);
     no_place.arrivals[peer].place = nullptr;
-    EXPECT_FALSE(no_place.spread().possible());
+    EXPECT_FALSE(no_place.round().possible());
   }
 }
 

@@ -162,7 +162,7 @@ TEST(RendezvousBreach, AllWhoHaveComeLearnWhyTheMeetingEnds) {
   EXPECT_EQ(meeting.told(status), 4);
 }
 
-TEST(RendezvousBreach, AFloodOfStrangersDoesNotKeepTheHubInOneLook) {
+TEST(RendezvousBreach, AFloodOfStrangersDoesNotKeepTheRootInOneLook) {
   const std::string name = fresh_name();
   OwnedFd listener;
   Role role = Role::again;
@@ -311,7 +311,7 @@ TEST(RendezvousBreach, TooFewDescriptorsAreAnErrorThatSaysSo) {
   EXPECT_TRUE(contains(entered, "cannot make a socket")) << entered.text();
 }
 
-TEST(RendezvousBreach, TooFewDescriptorsOfTheHubAreToldToAllWhoHaveCome) {
+TEST(RendezvousBreach, TooFewDescriptorsOfTheRootAreToldToAllWhoHaveCome) {
   // None for those who come; for some of them; for the first one's descriptor only, when all have been let in.
   for (const int more : {0, 2, 1}) {
     LedMeeting meeting(5, 4);

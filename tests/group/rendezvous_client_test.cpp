@@ -25,8 +25,8 @@ using test::run_thread_ranks;
 using test::terms_of;
 
 /// Rank 1 of 3 meets a root that is played by answer(socket); returns what it got.
-template <class PeerStatus>
-Status meet_as_client(PeerStatus answer, std::function<Status()> watch = {}) {
+template <class Answer>
+Status meet_as_client(Answer answer, std::function<Status()> watch = {}) {
   const std::string name = fresh_name();
   OwnedFd root;
   Role role = Role::again;
@@ -51,7 +51,7 @@ Status meet_as_client(PeerStatus answer, std::function<Status()> watch = {}) {
   return status;
 }
 
-TEST(RendezvousClient, AHubThatDoesNotKeepToTheProtocolIsAnError) {
+TEST(RendezvousClient, ARootThatDoesNotKeepToTheProtocolIsAnError) {
   for (const int broken : {0, 1, 2, 3, 4}) {
     const Status status = meet_as_client([broken](const OwnedFd &client) {
       PacketHeader entry = hello_of(broken == 1 ? -1 : broken == 2 ? 3 : broken == 3 ? 1 : 0, 3);
@@ -82,7 +82,7 @@ void send_half_a_table(const OwnedFd &client) {
   send_packet(client.get(), entry, {}, -1);
 }
 
-TEST(RendezvousClient, AHubThatEndsHalfWayThroughTheTableIsNamed) {
+TEST(RendezvousClient, ARootThatEndsHalfWayThroughTheTableIsNamed) {
   const std::function<Status()> sees_nothing = [] { return Status(); };
   for (const auto &watch : {std::function<Status()>(), sees_nothing}) {
     const Status status = meet_as_client(send_half_a_table, watch);
@@ -92,7 +92,7 @@ TEST(RendezvousClient, AHubThatEndsHalfWayThroughTheTableIsNamed) {
 }
 
 /// A process's sockets close before its end can be seen, so a watch learns of it a moment later.
-TEST(RendezvousClient, AWatchThatLearnsOfTheHubsEndALittleLaterIsHeard) {
+TEST(RendezvousClient, AWatchThatLearnsOfTheRootsEndALittleLaterIsHeard) {
   std::atomic<bool> sent{false};
   std::optional<Deadline> seen;
   const auto watch = [&] {
@@ -117,7 +117,7 @@ TEST(RendezvousClient, AnAddressThatNobodyListensAtIsTheDeadlinesError) {
   EXPECT_TRUE(contains(results[0], "no rank answered")) << results[0].text();
 }
 
-TEST(RendezvousClient, AGuestsWatchEndsItsWaiting) {
+TEST(RendezvousClient, AClientsWatchEndsItsWaiting) {
   const std::string name = fresh_name();
   OwnedFd root;
   Role role = Role::again;
@@ -130,7 +130,7 @@ TEST(RendezvousClient, AGuestsWatchEndsItsWaiting) {
 }
 
 #ifndef ZERO_TEST_KEEPS_DESCRIPTORS
-TEST(RendezvousClient, TooFewDescriptorsOfAGuestAreItsErrorAtOnce) {
+TEST(RendezvousClient, TooFewDescriptorsOfAClientAreItsErrorAtOnce) {
   for (const int64_t entries : {1, 2}) {
     std::optional<NoMoreFiles> few;
     const Status status = meet_as_client([&](const OwnedFd &client) {

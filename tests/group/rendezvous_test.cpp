@@ -204,7 +204,7 @@ TEST(Rendezvous, ARankThatWentMayComeAgain) {
   for (const size_t index : {size_t{0}, size_t{2}, size_t{3}}) EXPECT_TRUE(results[index].ok()) << results[index].text();
 }
 
-TEST(Rendezvous, AHubThatGivesUpWithoutAWordIsReplaced) {
+TEST(Rendezvous, ARootThatGivesUpWithoutAWordIsReplaced) {
   const std::string name = fresh_name();
   OwnedFd root;
   Role role = Role::again;

@@ -193,7 +193,7 @@ std::string progress_report_of_rank_0(const Fingerprint &fingerprint, const std:
   return text;
 }
 
-TEST(TcpFailures, StandingsTellWhatTheOtherRankOfAMessageDoes) {
+TEST(TcpFailures, ProgressReportsTellWhatTheOtherRankOfAMessageDoes) {
   Fingerprint message = call(OperationKind::recv, 1, 8);
   message.root = 0;
   const std::string name = "rank 0 (process 1000 on node0) ";
@@ -239,7 +239,8 @@ Status run_all_reduce(Group &group) {
   return group.queue()->run(all_reduce(group, &value, &value, 1, DType::f32, ReduceOp::sum));
 }
 
-/// Where rank 2 is said to be depends on who asks first; what asking tells is for the progress_report' tests.
+/// The text names a different call of rank 2 depending on which rank asks first. The content of
+/// progress reports has tests of its own.
 TEST(TcpFailuresOfGroups, ARankThatNeverArrivesIsATimeoutThatNamesIt) {
   run_groups(3, [](int64_t rank, std::shared_ptr<Group> group, TcpWorld &) {
     ASSERT_TRUE(run_all_reduce(*group).ok());

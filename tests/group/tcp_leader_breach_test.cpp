@@ -89,8 +89,12 @@ TEST(TcpLeaderBreach, ALeaderThatGoesBeforeAllHaveComeIsLookedForAgain) {
 }
 
 TEST(TcpLeaderBreach, ALeaderThatDoesNotKeepToTheProtocolIsAnError) {
-  const TcpWriter breaches[] = {
-      entries(1, 2), entries(0, 0), entries(0, 4), TcpWriter(TcpBootstrapWord::go), TcpWriter(TcpBootstrapWord::hello), TcpWriter(TcpBootstrapWord::entries)};
+  const TcpWriter breaches[] = {entries(1, 2),
+                                entries(0, 0),
+                                entries(0, 4),
+                                TcpWriter(TcpBootstrapWord::go),
+                                TcpWriter(TcpBootstrapWord::hello),
+                                TcpWriter(TcpBootstrapWord::entries)};
   for (const TcpWriter &breach : breaches) {
     const Status status = follow(60'000, [&breach](TcpAcceptQueue *accept_queue) {
       const auto client = next_client(accept_queue);

@@ -149,7 +149,7 @@ std::unique_ptr<TcpLink> join(const std::string &id, const TcpHello &hello, TcpB
   return link;
 }
 
-TEST(TcpMeetingBreach, AGuestThatIsNoRankOfTheGroupIsAnErrorThatNamesIt) {
+TEST(TcpMeetingBreach, AClientThatIsNoRankOfTheGroupIsAnErrorThatNamesIt) {
   for (const int64_t rank : {-1, 0, 2}) {
     TcpBootstrapWord answer = TcpBootstrapWord::none;
     const Status status = lead(2, 60'000, [&](const std::string &id) { join(id, hello_of(id, rank, 2), &answer); });
@@ -159,7 +159,7 @@ TEST(TcpMeetingBreach, AGuestThatIsNoRankOfTheGroupIsAnErrorThatNamesIt) {
   }
 }
 
-TEST(TcpMeetingBreach, AGuestWhoseConnectionBrokeReplacesItself) {
+TEST(TcpMeetingBreach, AClientWhoseConnectionBrokeReplacesItself) {
   TcpBootstrapWord answers[3] = {};
   const Status status = lead(3, 60'000, [&](const std::string &id) {
     const auto first = join(id, hello_of(id, 1, 3), &answers[0]);
@@ -217,7 +217,7 @@ void read_table(TcpLink *link, int64_t size) {
   }
 }
 
-TEST(TcpMeetingBreach, AGuestThatGoesBeforeAllAreConnectedIsNamed) {
+TEST(TcpMeetingBreach, AClientThatGoesBeforeAllAreConnectedIsNamed) {
   for (const bool ready : {false, true}) {
     TcpBootstrapWord answer = TcpBootstrapWord::none;
     const Status status = lead(3, 60'000, [&](const std::string &id) {
@@ -239,7 +239,7 @@ TEST(TcpMeetingBreach, AGuestThatGoesBeforeAllAreConnectedIsNamed) {
   }
 }
 
-TEST(TcpMeetingBreach, GuestsThatAreNeverReadyAreNamedWithWhatTheyLack) {
+TEST(TcpMeetingBreach, ClientsThatAreNeverReadyAreNamedWithWhatTheyLack) {
   TcpBootstrapWord answer = TcpBootstrapWord::none;
   const Status status = lead(3, 1'500, [&](const std::string &id) {
     auto one = join(id, hello_of(id, 1, 3), &answer);
@@ -254,7 +254,7 @@ TEST(TcpMeetingBreach, GuestsThatAreNeverReadyAreNamedWithWhatTheyLack) {
   EXPECT_TRUE(contains(status, "not ready: rank 2 (process 1234 on elsewhere): no road.")) << status.text();
 }
 
-TEST(TcpMeetingBreach, AGuestThatDoesNotKeepToTheProtocolIsNamed) {
+TEST(TcpMeetingBreach, AClientThatDoesNotKeepToTheProtocolIsNamed) {
   for (const TcpBootstrapWord word : {TcpBootstrapWord::hello, TcpBootstrapWord::go, TcpBootstrapWord::none}) {
     TcpBootstrapWord answer = TcpBootstrapWord::none;
     const Status status = lead(2, 60'000, [&](const std::string &id) {

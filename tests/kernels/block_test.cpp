@@ -39,7 +39,8 @@ Asked asked(const UpdateSegment &piece, const UpdateScalars &scalars = {}) {
 
 TEST(Block, WhatIsUsedInPlaceIsAskedForByTheLoopItself) {
   Memory memory;
-  const UpdateSegment piece{.param = memory.of(DType::f32), .grad = memory.of(DType::f32), .state = {memory.of(DType::f32)}, .count = kCount};
+  const UpdateSegment piece{
+      .param = memory.of(DType::f32), .grad = memory.of(DType::f32), .state = {memory.of(DType::f32)}, .count = kCount};
   EXPECT_EQ(asked(piece), Asked{});
   UpdateSegment narrow = piece;
   narrow.grad = memory.of(DType::bf16);

@@ -16,7 +16,7 @@ namespace {
 using test::DeviceMemory;
 using test::Random;
 
-using DeviceVerdict = test::DeviceKernels;
+using DeviceDecision = test::DeviceKernels;
 
 DecisionRules random_rules(Random &random) {
   DecisionRules rules;
@@ -52,7 +52,7 @@ struct Findings {
   const cuda::Found *there = nullptr;
 };
 
-/// Processors make NaN with different bits. A run has only one form.
+/// Processors make NaN with different bits. StepState holds only one form of NaN.
 TEST(StepDecision, NanHasOneForm) {
   DecisionRules rules;
   rules.has_norm = 1;
@@ -66,7 +66,7 @@ TEST(StepDecision, NanHasOneForm) {
   }
 }
 
-TEST_F(DeviceVerdict, RunsHaveTheBitsOfTheHost) {
+TEST_F(DeviceDecision, RunsHaveTheBitsOfTheHost) {
   Random random(90);
   DeviceMemory memory;
   for (int64_t i = 0; i < test::cases(400); ++i) {
@@ -101,7 +101,7 @@ TEST_F(DeviceVerdict, RunsHaveTheBitsOfTheHost) {
   }
 }
 
-TEST_F(DeviceVerdict, UpdatesAreCountedUnlessTheStepIsSkipped) {
+TEST_F(DeviceDecision, UpdatesAreCountedUnlessTheStepIsSkipped) {
   Random random(92);
   DeviceMemory memory;
   for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{63}, int64_t{64}, int64_t{65}, int64_t{300}, cuda::kMostCounted}) {
@@ -123,7 +123,7 @@ TEST_F(DeviceVerdict, UpdatesAreCountedUnlessTheStepIsSkipped) {
   }
 }
 
-TEST_F(DeviceVerdict, PutBytesArriveAndTheNextStayAsTheyAre) {
+TEST_F(DeviceDecision, PutBytesArriveAndTheNextStayAsTheyAre) {
   Random random(91);
   DeviceMemory memory;
   for (const int64_t words : {int64_t{0}, int64_t{1}, int64_t{7}, cuda::kMostPut / 8}) {

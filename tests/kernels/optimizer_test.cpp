@@ -259,6 +259,7 @@ Drift drift_from_float64(const Algorithm &algorithm, HyperParameters hyper, int6
 /// - Lion: the error of m grows by at most 3 u G per step, 360 u in all. A direction of 400 u or
 ///   more has the sign that it has in float64. Below that the sign may differ, and the parameter
 ///   may be 2 lr away for each such step. Otherwise only the parameter's roundings remain.
+///
 /// The parameter itself is rounded at most three times per step: 3 u |p|. L2 decay feeds the error
 /// back by less than lr * weight_decay * 14 per step (0.05 * 0.01 * 14 here): a factor below 2
 /// after 100 steps.

@@ -252,11 +252,10 @@ def main():
     for algorithm, sets in (("sgd", SGD_SETS), ("adam", ADAM_SETS), ("adamw", ADAM_SETS), ("adagrad", ADAGRAD_SETS),
                             ("lion", LION_SETS)):
         rows += [row(algorithm, hyper, 1000 + len(rows) + i) for i, hyper in enumerate(sets)]
-    print(f"""/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors' formula in PyTorch.
-/// torch {torch.__version__}, CPU capability {torch.backends.cpu.get_cpu_capability()}, with MKL's correctly rounded square root
-/// (MKL_CBWR=AVX2 on an Intel processor). Other builds agree where theirs is correctly rounded:
-/// torch_vectors.py says which.
-/// Hyper-parameters in the order of HyperParameters.
+    print(f"""/// @file Written by torch_vectors.py: results of PyTorch's CPU optimizers, for Lion of its authors'
+/// formula in PyTorch. torch {torch.__version__}, CPU capability {torch.backends.cpu.get_cpu_capability()}, with MKL's correctly rounded
+/// square root (MKL_CBWR=AVX2 on an Intel processor). Other builds agree where theirs is correctly
+/// rounded: torch_vectors.py says which. Hyper-parameters in the order of HyperParameters.
 #pragma once
 
 #include "kernels/kernels.h"
@@ -273,15 +272,17 @@ struct Vector {{
   const char *algorithm;
   HyperParameters hyper;
   uint64_t seed;
-  uint64_t hash[3][3];      ///< FNV-1a of the bytes, by kSteps and by slot (parameter, states); 0 where there is no slot
-  uint32_t param[kShown];   ///< bits of the first parameters after the last step
+  /// FNV-1a of the bytes, by kSteps and by slot (parameter, states); 0 where there is no slot.
+  uint64_t hash[3][3];
+  uint32_t param[kShown];  ///< bits of the first parameters after the last step
 }};
 
 inline constexpr Vector kVectors[] = {{""")
     print("\n".join(rows))
     print("""};
 
-/// Algorithms on whole tensors, in float64: LAMB by its authors' formula, Muon by torch.optim.Muon's code.
+/// Algorithms on whole tensors, in float64: LAMB by its authors' formula, Muon by
+/// torch.optim.Muon's code.
 struct Float64Vector {
   const char *algorithm;
   HyperParameters hyper;

@@ -59,6 +59,7 @@ PLANTED = [
     (HEADER, "/** A result. */\n", "", "zero_result has no Doxygen comment"),
     (HEADER, "  /** A number. */\n", "", "value has no Doxygen comment"),
     (HEADER, " /**< [in] Its size. */", "", "struct_size has no Doxygen comment"),
+    ("lib/core/x.cpp", "@file A file.", "@file What is read.", "begins with a fragment"),
     ("lib/core/x.cpp", "Plain words.", LONG, "a sentence of 37 words"),
     ("lib/core/x.cpp", "a number", "what is counted", "begins with a fragment"),
     ("lib/core/x.cpp", "Plain words.\n", "Plain\n// words. Who reads this waits.\n", "begins with a fragment"),

@@ -22,8 +22,8 @@ using zero::DType;
 using zero::dtype_nbytes;
 using zero::kLine;
 using zero::kernels::Bytes;
-using zero::kernels::StepState;
 using zero::kernels::DecisionRules;
+using zero::kernels::StepState;
 
 std::atomic<int64_t> launches{0};
 
@@ -334,7 +334,8 @@ int32_t follow(int64_t device, float *masters, const void *values, int64_t dtype
   return 0;
 }
 
-int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const StepState *run, void *stream) {
+int32_t encode(int64_t device, const Elements *codes, const void *values, int64_t dtype, int64_t count, const StepState *run,
+               void *stream) {
   if (fails_on(device)) return kFailed;
   give(stream, [=, codes = *codes] {
     const Elements out = seen(codes, count);

@@ -14,7 +14,7 @@ namespace {
 
 /// An allocation of a device: one mapping, with the bytes in its first half, followed by the
 /// unreadable addresses.
-struct UpdateSegment {
+struct Allocation {
   int64_t nbytes;
   int64_t device;
   char *bytes;
@@ -25,13 +25,13 @@ struct UpdateSegment {
 constexpr int64_t kAlignment = 256;
 
 std::mutex memory_mutex;
-std::map<const char *, UpdateSegment> &memory() {
-  static auto *pieces = new std::map<const char *, UpdateSegment>;
+std::map<const char *, Allocation> &memory() {
+  static auto *pieces = new std::map<const char *, Allocation>;
   return *pieces;
 }
 
 /// The allocation that contains an address, or nullptr.
-const UpdateSegment *find(const void *address, int64_t *out_offset) {
+const Allocation *find(const void *address, int64_t *out_offset) {
   const auto *at = static_cast<const char *>(address);
   auto next = memory().upper_bound(at);
   if (next == memory().begin()) return nullptr;
@@ -44,7 +44,7 @@ const UpdateSegment *find(const void *address, int64_t *out_offset) {
 void *find_bytes(const void *address, int64_t nbytes) {
   const std::lock_guard lock(memory_mutex);
   int64_t offset = 0;
-  const UpdateSegment *piece = find(address, &offset);
+  const Allocation *piece = find(address, &offset);
   if (piece == nullptr) return nullptr;
   if (offset + nbytes > piece->nbytes) std::abort();
   return piece->bytes + offset;
@@ -55,7 +55,7 @@ void *find_bytes(const void *address, int64_t nbytes) {
 int64_t emulated::device_of_memory(const void *address) {
   const std::lock_guard lock(memory_mutex);
   int64_t offset = 0;
-  const UpdateSegment *piece = find(address, &offset);
+  const Allocation *piece = find(address, &offset);
   return piece != nullptr ? piece->device : -1;
 }
 

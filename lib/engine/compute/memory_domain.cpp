@@ -1,4 +1,4 @@
-/// @file What a caller may give: streams, and memory of the host or the device.
+/// @file Checks of the streams and the memory that a caller gives, and copies into its memory.
 #include "engine/compute/memory_domain.h"
 
 #include "engine/compute/host_kernels.h"

@@ -47,8 +47,8 @@ class Kernels {
  public:
   virtual ~Kernels() = default;
 
-  /// @name Elements of f32, f16 or bf16. Arithmetic is in fp32; results are rounded to nearest
-  /// even.
+  /// @name Elements of f32, f16 or bf16
+  /// Arithmetic is in fp32; results are rounded to nearest even.
   /// @{
   /// True if no element is NaN or has a magnitude above the limit; by default, if all are finite.
   /// On a device it returns true, and passed() has the answer.
@@ -70,8 +70,8 @@ class Kernels {
   virtual void add_squares(const void *values, DType dtype, int64_t count, kernels::ExactSum &sum) const = 0;
   /// @}
 
-  /// @name Masters and 8-bit parameters. Values are f32, f16 or bf16; ranges with scales begin on a
-  /// line.
+  /// @name Masters and 8-bit parameters
+  /// Values are f32, f16 or bf16; ranges with scales begin on a line.
   /// @{
   /// Sets each master that does not round to its value to that value.
   virtual void follow(float *masters, const void *values, DType dtype, int64_t count) const = 0;
@@ -90,8 +90,9 @@ class Kernels {
   virtual int64_t workspace_count(int64_t matrices) const = 0;
   /// Allocates the memory that update() needs for these jobs.
   virtual Status prepare(std::span<const UpdateJob>) { return {}; }
-  /// @name Updates. As many jobs as were prepared, with the same counts and algorithms. On a
-  /// device, the step and the gradient factor are those of its run.
+  /// @name Updates
+  /// As many jobs as were prepared, with the same counts and algorithms. On a device, the step and
+  /// the gradient factor are those of its run.
   /// @{
   /// Runs all passes but the last of layerwise algorithms (kernels/lamb.h); ignores other jobs.
   /// Adds to UpdateJob::norms, which must be 0.

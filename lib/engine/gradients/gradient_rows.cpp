@@ -1,4 +1,4 @@
-/// @file Gradients that are given by rows: what becomes of them in a bucket, and which rows it has.
+/// @file Gradients that are given by rows: their place in a bucket, and the marks of its rows.
 #include "engine/gradients/gradient_accumulator.h"
 
 #include "core/default_floats.h"

@@ -45,6 +45,7 @@ class Verifier {
   Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, int64_t every, bool one_copy);
   void close();
 
+  /// @name Shards. Nothing happens between steps that compare.
   /// @{
   /// Call after all of this rank's slots were written. Takes checksums if the next step compares
   /// shards.

@@ -34,7 +34,7 @@ struct Param {
   std::vector<int64_t> shape;
   int64_t count;
   ParamOptions options;
-  std::string given_name;  ///< without quotes
+  std::string given_name;  ///< as given, UTF-8, not escaped
 
   bool tied() const { return options.tied_to >= 0; }
   /// Elements per row; the first dimension counts the rows. Requires a first dimension above 0.

@@ -81,8 +81,8 @@ class Plan {
   const PlannedBucket &bucket(int64_t index) const { return buckets_[static_cast<size_t>(index)]; }
   int64_t bucket_count() const { return static_cast<int64_t>(buckets_.size()); }
 
-  /// @name Ownership. It is computed on request, so that a plan stores nothing per pair of a rank
-  /// and a tensor.
+  /// @name Ownership
+  /// Computed on request, so that a plan stores nothing per pair of a rank and a tensor.
   /// @{
   int64_t rank_count() const { return weights_.size(); }
   /// Relative to the bucket.
@@ -101,8 +101,8 @@ class Plan {
   /// Buckets that have gradients, in the order of their reductions.
   const std::vector<int64_t> &order() const { return order_; }
   /// The most buckets held at once if gradients arrive in the order of the input. These are the
-  /// buckets that still wait for gradients, and at least two, so that one is filled while another
-  /// is reduced.
+  /// buckets that still wait for gradients, and at least two if there are two, so that one is
+  /// filled while another is reduced.
   int64_t held_bucket_count() const { return held_bucket_count_; }
   /// Pieces of tensors that this rank owns, bucket by bucket.
   const std::vector<PlannedView> &views() const { return views_; }

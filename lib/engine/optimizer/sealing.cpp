@@ -73,7 +73,8 @@ Task Sealing::make_groups() {
 Status Sealing::write_config_digest(std::string *out) const {
   try {
     const std::string keys = parts_.settings.text() + parts_.loss_scale.text(parts_.run.known().loss_scale);
-    *out = keys + config_digest(parts_.registry.sets, parts_.registry.params, parts_.gathers.order()) + parts_.registry.module_buffers.text();
+    *out =
+        keys + config_digest(parts_.registry.sets, parts_.registry.params, parts_.gathers.order()) + parts_.registry.module_buffers.text();
     *out += parts_.groups.model_parent() != nullptr ? "a model group\n" : "no model group\n";
     return {};
   } catch (const std::bad_alloc &) {
@@ -295,8 +296,8 @@ void Sealing::plan_paths() {
   if (!facts.writes) return;
   parts_.gradients.reductions().keep_sharded_sums();
   const auto given = [](const PeerViews &views, bool wanted) { return wanted ? &views : nullptr; };
-  const ShardUpdater::Reached reached{given(parts_.peers.params, !parts_.one_copy()), given(parts_.peers.states, parts_.settings.stage == 0),
-                                 given(parts_.peers.grads, facts.fuses)};
+  const ShardUpdater::Reached reached{given(parts_.peers.params, !parts_.one_copy()),
+                                      given(parts_.peers.states, parts_.settings.stage == 0), given(parts_.peers.grads, facts.fuses)};
   parts_.updates.reach(parts_.state.layout.formats(), reached, parts_.ranks(), parts_.rank());
 }
 

@@ -1,4 +1,5 @@
-/// @file The vote of a step: what all ranks must know before any applies it, and what it comes to.
+/// @file The exchange of step flags: the words that all ranks need before any of them applies a
+/// step, and the decision that follows.
 #include "engine/optimizer/step_flags_exchange.h"
 
 #include "core/default_floats.h"

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/task.h"
-#include "engine/optimizer/step_flags.h"
 #include "engine/optimizer/parts.h"
+#include "engine/optimizer/step_flags.h"
 #include "engine/optimizer/stop_request.h"
 #include "kernels/step_decision.h"
 

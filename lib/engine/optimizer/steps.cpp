@@ -206,7 +206,8 @@ Task Steps::gather() {
   ZERO_CO_TRY(parts_.guard.check_phase("zero_optimizer_gather", CallGuard::Phase::reduced, CallGuard::Phase::reduced));
   const Stopwatch stopwatch(times_.gather_ns, parts_.trace, "gather");
   if (!parts_.step.skips || parts_.replica_run.syncs) parts_.guard.changes_in(CallGuard::kStep);
-  if (!parts_.step.skips && parts_.settings.algorithm == nullptr) parts_.state.quantized_params.encode_masters(parts_.paths.device_decides());
+  if (!parts_.step.skips && parts_.settings.algorithm == nullptr)
+    parts_.state.quantized_params.encode_masters(parts_.paths.device_decides());
   if (parts_.replica_run.syncs) ZERO_CO_AWAIT(sync_replicas(parts_.replicas.meeting()));
   if (!parts_.step.skips && parts_.paths.writes()) {
     ZERO_CO_AWAIT(barrier(*parts_.groups.gather()));
@@ -229,7 +230,7 @@ Task Steps::gather() {
   co_return parts_.memory->kernels().status();
 }
 
-/// Only where masters were written is the device's decision waited for.
+/// Waits for the device's decision only if masters were written.
 Status Steps::forget_masters_after_device() {
   if (!parts_.first_values.has_written_masters() || parts_.run.captured()) return {};
   ZERO_TRY(parts_.run.learn());

@@ -37,8 +37,8 @@ class Replicas {
   enum class Meeting : uint8_t { all, neighbours };
 
   /// `all`: this rank updates everything, not only its cuts. All arguments must outlive the object.
-  Replicas(const Params &params, const Layout &layout, const TensorSlots &tensors, const QuantizedParams &quantized_params, const Kernels &kernels,
-           const Settings &settings, bool all)
+  Replicas(const Params &params, const Layout &layout, const TensorSlots &tensors, const QuantizedParams &quantized_params,
+           const Kernels &kernels, const Settings &settings, bool all)
       : params_(params),
         layout_(layout),
         tensors_(tensors),

@@ -23,8 +23,8 @@ struct SlotInfo {
   int64_t count;  ///< entries
 };
 
-/// Bytes of one category. `formula`: what the stage keeps until release; `constant`: the most that
-/// it takes beyond that.
+/// Bytes of one category. `formula_nbytes`: kept by the stage until release. `constant_nbytes`: the
+/// most in steady use beyond that.
 struct MemoryUse {
   int64_t now_nbytes;
   int64_t peak_nbytes;

@@ -33,7 +33,7 @@ struct StepScalars {
 class ShardUpdater {
  public:
   ShardUpdater(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, Kernels &kernels,
-          const std::vector<HyperSet> &sets)
+               const std::vector<HyperSet> &sets)
       : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), sets_(sets) {}
 
   /// `all`: this rank updates all parameters, but only its cuts in steps that replicate. `formats`

@@ -13,7 +13,7 @@ namespace {
 /// So few that they arrive in memory of the host over every transport (Transport::longest_nbytes).
 constexpr size_t kMostWords = 64;
 
-Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> all) {
+Task gather_words_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> all) {
   const auto ranks = static_cast<size_t>(group.size());
   const auto nbytes = static_cast<int64_t>(mine.size_bytes());
   ZERO_CO_CHECK(mine.size() <= kMostWords, ZERO_E_INTERNAL, "%zu words were to be told, but %zu at most can be", mine.size(), kMostWords);
@@ -37,7 +37,7 @@ Task tell_round(Group &group, std::span<const int64_t> mine, std::span<int64_t> 
 }  // namespace
 
 Task all_gather_words(Group &group, Fingerprint fingerprint, std::span<const int64_t> mine, std::span<int64_t> all) {
-  return group.collective(fingerprint, tell_round(group, mine, all));
+  return group.collective(fingerprint, gather_words_round(group, mine, all));
 }
 
 Task all_gather_word(Group &group, SealRound round, int64_t mine, std::span<int64_t> all) {

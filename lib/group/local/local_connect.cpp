@@ -97,8 +97,8 @@ uint64_t layout_hash(int64_t size, int64_t round_nbytes) {
 /// Ready when every rank has attached a derived object, counted from 1 (the segments themselves).
 class AllJoined final : public Waitable {
  public:
-  /// `watcher` is the group whose health tells of peers that are lost meanwhile, `ranks` are theirs
-  /// there; nullptr: a group that is new has only itself, and nothing to poison.
+  /// `watcher` is the group that reports lost peers; `ranks` are the members' ranks in it. nullptr:
+  /// a new group without a parent, which has nothing to poison.
   AllJoined(LocalPeers &peers, uint64_t wanted, Deadline deadline, LocalPeers *watcher, const std::vector<int64_t> &ranks)
       : peers_(peers),
         wanted_(wanted),

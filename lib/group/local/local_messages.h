@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -32,7 +31,7 @@ class LocalMessages final : public Messages {
   };
   /// To and from a peer. Most groups carry none.
   struct Way {
-    Moving sending;  ///< only read
+    Moving sending;  ///< its data is only read
     PeerCopy chunk_copy;
     Moving receiving;
   };

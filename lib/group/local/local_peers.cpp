@@ -76,7 +76,8 @@ void LocalPeers::attach(int64_t peer, std::shared_ptr<Mapping> mapping) {
   (*segments_)[static_cast<size_t>(peer)] = mapping != nullptr ? Segment(std::move(mapping), size_, round_nbytes_) : Segment();
 }
 
-/// Peers that have not been told yet receive why before they see that this rank has left.
+/// Peers that do not know of a failure yet receive its cause before they see that this rank has
+/// left.
 void LocalPeers::leave() {
   if (own().mapping() == nullptr) return;
   try {
@@ -207,7 +208,7 @@ void LocalPeers::publish(const Fingerprint *fingerprint) {
   if (root.elsewhere_group.load(std::memory_order_relaxed) == identity_) root.elsewhere.leave();
 }
 
-/// In another group of the same ranks it is told where no collective is.
+/// Texts of other groups name the message only if this rank is in no other operation.
 void LocalPeers::publish_message(const Fingerprint &fingerprint, bool ends) {
   const auto is_it = [&](const PeerProgress::View &view) {
     return view.inside && view.sequence == fingerprint.sequence && view.kind == fingerprint.kind;
@@ -233,7 +234,7 @@ bool LocalPeers::waits_in(int64_t peer, const Fingerprint &mine) const {
   return same && process_state(processes_.process(peer)) == ProcessState::running;
 }
 
-std::string LocalPeers::standings_of(const Fingerprint &mine, bool in_same_call) const {
+std::string LocalPeers::progress_of_awaited(const Fingerprint &mine, bool in_same_call) const {
   constexpr int64_t kMaxNamed = 6;
   const bool message = is_message(mine.kind);
   std::string text;
@@ -251,7 +252,7 @@ std::string LocalPeers::standings_of(const Fingerprint &mine, bool in_same_call)
 
 std::string LocalPeers::progress_report(const Fingerprint &mine) {
   std::string text = suspicions(mine);
-  if (text.empty()) text = standings_of(mine, true);
+  if (text.empty()) text = progress_of_awaited(mine, true);
   return text.empty() ? "every rank has arrived" : text;
 }
 

@@ -21,10 +21,11 @@ class LocalRounds;
 
 class LocalPeers final : public PeerHealth {
  public:
-  /// As many receive of every message; more than that of those that they await.
+  /// In groups of up to kFew ranks, every rank is woken for each message. In larger groups a rank
+  /// is woken only for the rank that it awaits.
   static constexpr int64_t kFew = 8;
 
-  /// `rounds` is what this rank may wait in.
+  /// `rounds` are the rounds of this rank. It may be constructed later than this object.
   LocalPeers(int64_t rank, int64_t size, int64_t round_nbytes, const LocalRounds &rounds);
 
   int64_t rank() const { return rank_; }
@@ -41,9 +42,9 @@ class LocalPeers final : public PeerHealth {
   /// Makes the own segment. A group that descends from another has a parent, and its members' ranks
   /// there.
   Status make_segment(const LocalPeers *parent, std::span<const int64_t> members);
-  /// Takes what a peer has made; nullptr for this rank: it has none any more.
+  /// Attaches the segment of a peer. For this rank, nullptr drops its own segment.
   void attach(int64_t peer, std::shared_ptr<Mapping> mapping);
-  /// Tells all peers that this rank uses the group no longer, and before that of a failure.
+  /// Reports a failure, if there is one, and then that this rank has left, to all peers.
   void leave();
 
   /// Publishes that this rank waits for `peer`, the next in turn. Look at the peer once more
@@ -64,7 +65,7 @@ class LocalPeers final : public PeerHealth {
   void publish(const Fingerprint *fingerprint) override;
   void publish_message(const Fingerprint &fingerprint, bool ends) override;
   std::string progress_report(const Fingerprint &mine) override;
-  std::string suspicions(const Fingerprint &mine) override { return standings_of(mine, false); }
+  std::string suspicions(const Fingerprint &mine) override { return progress_of_awaited(mine, false); }
   Doorbell *doorbell() override { return &own().header().bell; }
 
   /// The group fails, unless it has before. Returns its failure.
@@ -87,7 +88,7 @@ class LocalPeers final : public PeerHealth {
   SegmentHeader &root_header(int64_t peer) const;
   bool waits_in(int64_t peer, const Fingerprint &mine) const;
   /// Names the ranks that `mine` waits for, either those in the same call or the others.
-  std::string standings_of(const Fingerprint &mine, bool in_same_call) const;
+  std::string progress_of_awaited(const Fingerprint &mine, bool in_same_call) const;
   std::string progress_of(int64_t peer) const;
 
   /// By rank.

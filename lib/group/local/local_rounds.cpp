@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <utility>
 
 namespace zero {
 namespace {

@@ -1,5 +1,5 @@
-/// @file The local transport: what is known of its ranks, what they share, and transports of some
-/// of them.
+/// @file The local transport: facts about its ranks, memory that they share, and transports over
+/// some of them.
 #include "group/local/local_transport.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 /// @file Making transports over MPI: the first meeting of a communicator's ranks, their hosts, and
 /// sub-groups.
 #include "core/clock.h"
+#include "group/bootstrap_round.h"
 #include "group/host.h"
 #include "group/launcher.h"
 #include "group/mpi/mpi_module.h"
 #include "group/mpi/mpi_transport.h"
-#include "group/bootstrap_round.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 /// @file The health of a group over MPI: poison, and progress reports of ranks.
-#include "group/peer_status.h"
 #include "group/mpi/mpi_transport.h"
+#include "group/peer_status.h"
 
 #include <algorithm>
 #include <cstring>

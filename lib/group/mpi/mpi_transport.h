@@ -3,9 +3,9 @@
 /// MPI only through its root.
 #pragma once
 
-#include "group/peer_status.h"
 #include "group/mpi/mpi_links.h"
 #include "group/mpi/mpi_message.h"
+#include "group/peer_status.h"
 #include "group/transport.h"
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class MpiTransport final : public HostsTransport, private Rounds, private Messag
   MpiTransport(std::shared_ptr<MpiRoot> root, int64_t number, std::vector<int64_t> members, int64_t rank, int64_t round_nbytes);
   ~MpiTransport() override;
 
-  /// Once the hosts of all ranks are known.
+  /// Sets the place. Call it once the hosts of all ranks are known.
   void find_place() { capabilities_.place = place_of(hosts(), rank()); }
   std::vector<int64_t> hosts() const override;
   void leave_hosts_out() override;

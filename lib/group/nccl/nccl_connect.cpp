@@ -1,9 +1,9 @@
 /// @file Making transports that reach devices: ranks agree on a communicator over the underlying
 /// transport, and wait for it.
 #include "core/clock.h"
+#include "group/bootstrap_round.h"
 #include "group/nccl/nccl_module.h"
 #include "group/nccl/nccl_transport.h"
-#include "group/bootstrap_round.h"
 
 #include <cstring>
 

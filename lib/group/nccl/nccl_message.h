@@ -138,7 +138,7 @@ class NcclMessages final : public Messages {
   Status recv_poll(int64_t peer, bool *out_done) override { return at(OperationKind::recv, peer).poll(out_done); }
 
   /// True while one waits for NCCL or for a stream. Any thread.
-  bool look() const { return ways_.looking_messages.load(std::memory_order_relaxed) > 0; }
+  bool looks() const { return ways_.looking_messages.load(std::memory_order_relaxed) > 0; }
   /// As that of the message `mine`.
   std::string progress(const Fingerprint &mine) const { return at(mine.kind, mine.root).progress(); }
   /// As those of each.

@@ -160,7 +160,7 @@ Status NcclRounds::tell(const Fingerprint *fingerprint) {
   return under_.rounds().start(fingerprint, under_offers_, under_arrivals_);
 }
 
-/// All ranks receive the same of all others, and so decide the same.
+/// All ranks receive the same words from all others, so all make the same decision.
 Status NcclRounds::receive() {
   for (size_t peer = 0; peer < heard_.size(); ++peer) {
     if (static_cast<int64_t>(peer) == rank()) continue;

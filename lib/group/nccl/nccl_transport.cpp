@@ -31,7 +31,7 @@ int64_t NcclTransport::staging_nbytes() const {
 }
 
 Doorbell *NcclTransport::doorbell() {
-  const bool looks = reaches() && (rounds_->looks() || messages_->look());
+  const bool looks = reaches() && (rounds_->looks() || messages_->looks());
   return looks ? nullptr : under_->peers().doorbell();
 }
 

@@ -33,7 +33,7 @@ Status TcpBootstrapClient::poll(bool *out_ready) {
 }
 
 Status TcpBootstrapClient::advance(bool *out_ready) {
-  if (root_link_ == nullptr && !plan_.deadline.passed()) reach_leader();
+  if (root_link_ == nullptr && !plan_.deadline.passed()) reach_root();
   if (root_link_ != nullptr) ZERO_TRY(receive_from_root());
   if (met() && !go_) ZERO_TRY(connect_peers());
   *out_ready = go_;
@@ -52,7 +52,7 @@ void TcpBootstrapClient::resolve() {
   if (error.empty() && !(dial_ && dial_->goes_to(addresses))) dial_.emplace(std::move(addresses));
 }
 
-void TcpBootstrapClient::reach_leader() {
+void TcpBootstrapClient::reach_root() {
   resolve();
   if (!dial_) return;
   root_link_ = dial_->look();
@@ -66,7 +66,7 @@ void TcpBootstrapClient::reach_leader() {
   hello_ns_ = now_ns();
 }
 
-void TcpBootstrapClient::lose_leader(const std::string &why) {
+void TcpBootstrapClient::lose_root(const std::string &why) {
   root_link_.reset();
   welcome_ = false;
   dial_->again(why);
@@ -82,16 +82,16 @@ Status TcpBootstrapClient::receive_from_root() {
       ZERO_TRY(welcome_ ? take(frame) : take_first(frame));
     } else if (received == Came::nothing) {
       const bool silent = !welcome_ && dial_->addresses() > 1 && now_ns() > hello_ns_ + kWelcomeNs;
-      if (silent) lose_leader("connected, but nobody answered");
+      if (silent) lose_root("connected, but nobody answered");
       return {};
     } else {
       told_ = known_ > 0;
       ZERO_CHECK(known_ == 0, ZERO_E_RENDEZVOUS,
-                 "rank 0 (%s), which led the meeting at %s, ended before rank %lld was connected to all ranks", leader_name_.c_str(),
+                 "rank 0 (%s), which led the meeting at %s, ended before rank %lld was connected to all ranks", root_name_.c_str(),
                  plan_.place.text().c_str(), lld(plan_.terms.rank));
       const bool joined = welcome_;
-      lose_leader(joined ? "rank 0 (" + leader_name_ + ") ended before all ranks had come"
-                         : "the connection was closed without a word; is rank 0 of another version, or does another program listen there?");
+      lose_root(joined ? "rank 0 (" + root_name_ + ") ended before all ranks had come"
+                       : "the connection was closed without a word; is rank 0 of another version, or does another program listen there?");
     }
   }
   return {};
@@ -105,9 +105,9 @@ Status TcpBootstrapClient::take_first(std::span<const std::byte> frame) {
   const std::string host_name = reader.text(kLongestName);
   welcome_ = reader.word() == TcpBootstrapWord::welcome && reader.whole();
   if (welcome_) {
-    leader_name_ = "process " + std::to_string(process) + " on " + host_name;
+    root_name_ = "process " + std::to_string(process) + " on " + host_name;
   } else {
-    lose_leader("what answers there does not speak the protocol of this version");
+    lose_root("what answers there does not speak the protocol of this version");
   }
   return {};
 }
@@ -125,7 +125,7 @@ Status TcpBootstrapClient::take(std::span<const std::byte> frame) {
 }
 
 Status TcpBootstrapClient::breach() const {
-  return Status::error(ZERO_E_RENDEZVOUS, "rank 0 (%s) leads the meeting at %s but does not keep to the protocol", leader_name_.c_str(),
+  return Status::error(ZERO_E_RENDEZVOUS, "rank 0 (%s) leads the meeting at %s but does not keep to the protocol", root_name_.c_str(),
                        plan_.place.text().c_str());
 }
 
@@ -227,7 +227,7 @@ std::string TcpBootstrapClient::knows() const {
   const std::string place = plan_.place.text();
   if (root_link_ == nullptr) return "nobody answered at " + place + (trouble_.empty() ? "" : " (" + trouble_ + ")");
   if (!welcome_) return "nobody answered at " + place + " (connected, but rank 0 did not answer)";
-  const std::string meeting = "the meeting at " + place + ", led by " + leader_name_ + ", ";
+  const std::string meeting = "the meeting at " + place + ", led by " + root_name_ + ", ";
   if (!met()) return meeting + "was not complete";
   const std::string lacks = lacking();
   return meeting + (lacks.empty() ? "did not go on: other ranks were not connected to each other" : "did not go on: " + lacks);

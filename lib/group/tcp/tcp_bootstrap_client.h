@@ -5,10 +5,10 @@
 
 #include "core/clock.h"
 #include "core/task.h"
-#include "group/tcp/tcp_dial.h"
 #include "group/tcp/tcp_accept_queue.h"
-#include "group/tcp/tcp_plan.h"
 #include "group/tcp/tcp_bootstrap_message.h"
+#include "group/tcp/tcp_dial.h"
+#include "group/tcp/tcp_plan.h"
 
 #include <cstdint>
 #include <memory>
@@ -36,13 +36,13 @@ class TcpBootstrapClient final : public Waitable {
 
   Status advance(bool *out_ready);
   void resolve();
-  void reach_leader();
+  void reach_root();
   Status receive_from_root();
   Status take(std::span<const std::byte> frame);
   Status take_first(std::span<const std::byte> frame);
   Status take_entries(TcpReader *reader);
   Status breach() const;
-  void lose_leader(const std::string &why);
+  void lose_root(const std::string &why);
   void plan_ways();
   Status connect_peers();
   void reach(int64_t rank);
@@ -66,7 +66,7 @@ class TcpBootstrapClient final : public Waitable {
   std::unique_ptr<TcpLink> root_link_;
   int64_t hello_ns_ = 0;
   bool welcome_ = false;
-  std::string leader_name_;  ///< set by the welcome
+  std::string root_name_;  ///< set by the welcome
   std::vector<TcpRank> ranks_;
   int64_t known_ = 0;  ///< number of entries of ranks_ that are complete
   uint64_t name_ = 0;

@@ -5,8 +5,8 @@
 
 #include "core/task.h"
 #include "group/tcp/tcp_accept_queue.h"
-#include "group/tcp/tcp_plan.h"
 #include "group/tcp/tcp_bootstrap_message.h"
+#include "group/tcp/tcp_plan.h"
 
 #include <cstdint>
 #include <memory>

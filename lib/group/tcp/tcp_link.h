@@ -28,7 +28,8 @@ class TcpLink {
   void limit(size_t nbytes) { longest_ = nbytes; }
 
   /// Appends a frame, the parts one after another, to the frames that wait, and sends as much as
-  /// the socket takes. At most kLongestFrame. Throws std::bad_alloc, and then sends nothing of it.
+  /// the socket takes. At most kLongestFrame. If it throws std::bad_alloc, nothing of the frame is
+  /// sent.
   void send(std::initializer_list<std::span<const std::byte>> parts);
   /// Sends more of the frames that wait. Returns true if none waits, also because the connection
   /// has ended, which receive() reports.
@@ -36,8 +37,8 @@ class TcpLink {
 
   enum class Received { frame, nothing, ended };
   /// Returns the next complete frame. `ended`: the peer or an error ended the connection, or the
-  /// input was no frame; all earlier frames were returned. Throws std::bad_alloc, and then loses
-  /// nothing.
+  /// input was no frame; all earlier frames were returned. If it throws std::bad_alloc, nothing is
+  /// lost.
   Received receive(std::vector<std::byte> *out);
 
  private:

@@ -68,7 +68,7 @@ std::span<const std::byte> bytes_of(const T &value) {
 class TcpMember {
  public:
   /// Returns false if no rank of the group would send such a frame; the mesh then closes its
-  /// connection. Throws std::bad_alloc, and then leaves the frame to the caller.
+  /// connection. If it throws std::bad_alloc, the frame stays the caller's.
   virtual bool on_frame(int64_t source, TcpFrame &&frame) = 0;
   virtual PeerStatus answer() const = 0;
 
@@ -87,7 +87,8 @@ class TcpMesh {
   /// Waits a short while until pending frames are sent, then closes the connections in order.
   ~TcpMesh();
 
-  /// Every member but the constructor, mutex(), rank() and size() is called with this lock held.
+  /// Call every member with this lock held, except the constructor, the destructor, mutex(), rank()
+  /// and size().
   /// Ranks are those of the meeting.
   std::mutex &mutex() { return mutex_; }
   int64_t rank() const { return rank_; }
@@ -103,8 +104,8 @@ class TcpMesh {
   void send(int64_t rank, TcpKind kind, uint64_t group, std::span<const std::byte> content = {}, std::span<const std::byte> rest = {});
   /// True if the socket has taken all frames for the rank, or never will.
   bool flushed(int64_t rank);
-  /// Sends pending frames and sorts received ones. Throws std::bad_alloc, and then loses no
-  /// received frame.
+  /// Sends pending frames and sorts received ones. If it throws std::bad_alloc, no
+  /// received frame is lost.
   void progress();
 
   /// Frames that arrived for the group before go to the member at once.

@@ -65,7 +65,7 @@ class TcpMessages final : public Messages {
   struct Way {
     TcpFrames replies{kMostFrames};  ///< request, taken
     TcpFrames coming{kMostFrames};   ///< offer, chunk
-    Moving sending;                  ///< only read
+    Moving sending;                  ///< its data is only read
     Moving receiving;
   };
 

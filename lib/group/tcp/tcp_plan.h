@@ -3,9 +3,9 @@
 #pragma once
 
 #include "core/clock.h"
+#include "group/tcp/tcp_bootstrap_message.h"
 #include "group/tcp/tcp_id.h"
 #include "group/tcp/tcp_meeting.h"
-#include "group/tcp/tcp_bootstrap_message.h"
 
 namespace zero {
 

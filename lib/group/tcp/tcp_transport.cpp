@@ -1,6 +1,7 @@
-/// @file Rounds over sockets: every rank sends every other a frame with its piece, compares the
-/// frame that comes with its own, and has arrived when it has them all and its own are on their
-/// way. No rank is more than one round ahead of another, so few frames are kept.
+/// @file Rounds over sockets. Every rank sends every other rank a frame with its piece, and
+/// compares the frames that arrive with its own. A round has arrived once all frames are there and
+/// the rank's own are sent. No rank is more than one round ahead of another, so few frames are
+/// kept.
 #include "group/tcp/tcp_transport.h"
 
 #include <algorithm>
@@ -42,7 +43,8 @@ TcpTransport::TcpTransport(std::shared_ptr<TcpMesh> mesh, uint64_t number, std::
 TcpTransport::~TcpTransport() {
   const auto guard = lock();
   try {
-    // Ranks that have not been told yet receive why before they receive that this rank has left.
+    // Ranks that do not know of the failure yet receive its cause before the notice that this rank
+    // has left.
     if (!failure_.ok()) tell_failure();
     send_to_all(TcpKind::left);
     mesh_->forget(number_);

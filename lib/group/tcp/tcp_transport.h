@@ -51,7 +51,7 @@ class TcpTransport final : public HostsTransport, private Rounds, private PeerHe
     bool awaited = false;  ///< by the round under way
     TcpFrames rounds{kMostRounds};
     TcpFrame piece;         ///< holds the data of the current round's arrival
-    bool answered = false;  ///< the progress_report under way
+    bool answered = false;  ///< in the progress report under way
     PeerStatus answer;
   };
 

@@ -79,7 +79,7 @@ static int32_t module_memory_device(int64_t device, const void *address, int64_t
   return leave(error, &visit);
 }
 
-/* Does not ask for the device of a captured stream: that error would end the capture. */
+/* Does not ask for the device of a captured stream: asking is an error that ends the capture. */
 static int32_t module_stream_device(int64_t device, void *stream, int64_t *out) {
   zero_cuda_visit visit;
   enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
