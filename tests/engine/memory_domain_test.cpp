@@ -1,5 +1,5 @@
-/// @file A second domain on the host, which counts: what an optimizer allocates, copies, sums and updates goes through its memory domain
-/// alone, and which domain that is does not change a bit.
+/// @file A second domain on the host, which counts. An optimizer allocates, copies, sums and updates
+/// through its memory domain alone, and the choice of the domain does not change a bit.
 #include "engine/compute/host_kernels.h"
 #include "tests/engine/layouts.h"
 #include "tests/engine/rank_worlds.h"

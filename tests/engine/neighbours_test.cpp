@@ -1,4 +1,5 @@
-/// @file Rounds of replicas with their neighbours: the bits of a plain program, closed forms, skips.
+/// @file Rounds of replicas with their neighbours: the bits of a plain program, closed forms,
+/// skips.
 #include "kernels/kernels.h"
 #include "tests/engine/ring_model.h"
 #include "tests/sizes.h"
@@ -114,7 +115,8 @@ zero_step_result make_step(Optimizer &optimizer, const Model &model, int64_t ste
   return result;
 }
 
-/// Steps and rounds of one rank beside those of the plain program, after each of which the bits are the same.
+/// Steps and rounds of one rank beside those of the plain program. The bits are the same after each
+/// of them.
 void follow(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner, const Skip &skip) {
   const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
   ASSERT_NE(optimizer, nullptr);
@@ -169,8 +171,8 @@ TEST(Neighbours, HaveTheBitsOfAPlainProgram) {
   }
 }
 
-/// One replica overflows in one step of a period, also the one that ends with a round: it alone skips
-/// that step, and takes part in the round. All have one loss scale afterwards.
+/// One replica overflows in one step of a period, also the one that ends with a round: it alone
+/// skips that step, and takes part in the round. All have one loss scale afterwards.
 TEST(Neighbours, SkipByThemselvesAndMakeTheRound) {
   for (const RingWorld &world : kRingWorlds) {
     for (int64_t step = 0; step < kRingPeriod; ++step) {
@@ -207,7 +209,8 @@ void part_as_a_wave(Optimizer &optimizer, const Model &model, int64_t waves) {
   expect_ok(optimizer.set_f64(0, ZERO_KEY_LR, 0), "set_f64");
 }
 
-/// The factor (1 + 2 cos(2 pi j / F)) / 3 belongs to waves of j periods around a ring of F replicas. Parameters are below 4.
+/// The factor (1 + 2 cos(2 pi j / F)) / 3 belongs to waves of j periods around a ring of F
+/// replicas. Parameters are below 4.
 TEST(Neighbours, KeepTheMeanAndShrinkWavesByTheirEigenvalues) {
   constexpr int64_t kRounds = 50;
   constexpr double kUnit = 0x1p-22;  // of rounding, of values from 2 to 4
@@ -233,7 +236,11 @@ TEST(Neighbours, KeepTheMeanAndShrinkWavesByTheirEigenvalues) {
         const Values first = read_tensor(*optimizer, model, 0, ZERO_SLOT_PARAM);
         const std::vector<double> mean = means(first);
         for (int64_t round = 1; round <= kRounds; ++round) {
-          while (make_step(*optimizer, model, 1, 1, false).synced == 0) continue;
+          int64_t synced = 0;
+          for (int64_t step = 0; step < model.recipe.sync_period && synced == 0; ++step) {
+            synced = make_step(*optimizer, model, 1, 1, false).synced;
+          }
+          ASSERT_EQ(synced, 1) << replicas << " replicas, round " << round;
           const Values values = read_tensor(*optimizer, model, 0, ZERO_SLOT_PARAM);
           const std::vector<double> now = means(values);
           const double bound = 2 * kUnit * static_cast<double>(round);

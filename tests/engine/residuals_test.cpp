@@ -132,6 +132,32 @@ TEST(Residuals, AreKeptByASkippedStep) {
   }
 }
 
+/// A step that is reduced and gathered without apply leaves residuals as they were.
+TEST(Residuals, AreKeptByAStepThatIsNotApplied) {
+  for (const World &world : kWorlds) {
+    const Model model = descent(world, ZERO_CODE_I4);
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
+        Manner manner;
+        manner.stage = stage;
+        const auto params_of = [&](bool drops) {
+          const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+          for (int64_t step = 0; step < 4; ++step) {
+            if (drops && step == 2) {
+              give_gradients(*optimizer, model, manner, 7);
+              expect_ok(run_task(*optimizer, optimizer->reduce(nullptr)), "reduce");
+              expect_ok(run_task(*optimizer, optimizer->gather(nullptr)), "gather");
+            }
+            (void)train_step(*optimizer, model, manner, step);
+          }
+          return read_slot(*optimizer, model, ZERO_SLOT_PARAM);
+        };
+        EXPECT_EQ(differing(params_of(true), params_of(false)), 0) << "stage " << stage;
+      });
+    }
+  }
+}
+
 TEST(Residuals, FollowTheLossScale) {
   for (const World &world : kWorlds) {
     const Model plain = descent(world, ZERO_CODE_I4);

@@ -7,7 +7,6 @@
 #include "engine/checkpoint/votes.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <memory>
 #include <utility>

@@ -35,8 +35,6 @@ class HostKernels final : public Kernels {
  public:
   explicit HostKernels(int64_t threads) : threads_(threads) {}
 
-  int64_t threads() const { return threads_; }
-
   bool all_within(const void *values, DType dtype, int64_t count, float limit = kLargestFinite) const override;
   void copy(void *out, const void *values, DType dtype, int64_t count, int64_t total_nbytes = 0) const override;
   bool copy_within(void *out, const void *values, DType dtype, int64_t count, float limit, int64_t total_nbytes) const override;

@@ -119,8 +119,8 @@ Task ReduceStrategies::sum(int64_t bucket, Contribution given, ReduceScatter cal
   ZERO_CO_AWAIT(strategy.sum(*within_, bucket, given, part));
   if (call.what != kMicroSums) across_->set_caller(Caller::gradients);
   const Status status = co_await over_replicas()->sum(*across_, bucket, {static_cast<std::byte *>(part.out)}, call);
-  // This rank goes on to the next bucket. Ranks of its replica that have lost nobody may still be
-  // at this one: they are told the cause before the two buckets meet.
+  // After an error this rank goes on to its next bucket. Ranks of its replica that met no error may
+  // still wait in this one: they get the cause before the calls of the two buckets meet.
   if (!status.ok()) within_->fail(status);
   co_return status;
 }

@@ -30,7 +30,7 @@ inline constexpr uint64_t kMicroSums = 1;
 /// Told to strategies before the first gradient of a step.
 struct StepTerms {
   bool across;        ///< sums are over the ranks of all replicas
-  bool in_full;       ///< values that are coded otherwise are sent in full, with earlier losses
+  bool in_full;       ///< values that other steps code are sent in full, with earlier losses
   double loss_scale;  ///< gradients are multiplied by it
 };
 
@@ -48,13 +48,14 @@ class ReduceStrategy {
   /// bucket, and call.out becomes this rank's cut of the sum. Over replicas they give their cut in
   /// fp32, which is call.out itself if the result has that dtype, and all get the whole sum.
   virtual Task sum(Group &group, int64_t bucket, Contribution given, ReduceScatter call) = 0;
-  /// The sums of all ranks' cuts, in that slot, go to all of them. Over replicas they have them.
+  /// Sends the sums of all ranks' cuts, which are in that slot, to all ranks. Strategies over
+  /// replicas do nothing: every rank has these sums already.
   virtual Task gather(Group &, int64_t /*bucket*/, const SlotPlace &) { co_return Status(); }
 
   /// @name State from one step to the next
   /// @{
   virtual void begin_step(const StepTerms &) {}
-  /// `applied`: the step's gradients changed parameters; otherwise they count as never given.
+  /// `applied`: the step's gradients were applied; otherwise they count as never given.
   virtual void end_step(bool /*applied*/) {}
   virtual void forget() {}
   /// @}

@@ -57,7 +57,8 @@ class Reductions {
 
   /// Every rank's weight of the gradients that follow; must come before their buckets.
   void submit_weight(double weight);
-  /// The bucket's contribution stays borrowed until the bucket has ended; empty with Goal::finish.
+  /// The bucket's contribution stays borrowed until the bucket has ended. Goal::finish does not
+  /// read it.
   void submit(int64_t bucket, Contribution contribution, Goal goal);
 
   /// Makes sharded sums whole if they are to be, and expects the same of the next step. Only while

@@ -151,7 +151,7 @@ Task RowSums::sum(Group &group, int64_t bucket, Contribution given, ReduceScatte
 bool RowSums::add_up(const Group &group, int64_t bucket, RowMarks given, const ReduceScatter &call) {
   const Range own = plan_.bucket(bucket).own;
   const int64_t element = dtype_nbytes(call.dtype);
-  const int64_t out_element = call.out_dtype == DType{} ? element : dtype_nbytes(call.out_dtype);
+  const int64_t out_element = dtype_nbytes(result_dtype(call));
   std::vector<const std::byte *> sources(packets_.size());
   std::vector<const void *> at(packets_.size());
   const Range rows = rows_in(bucket, own);
@@ -194,7 +194,7 @@ const std::byte *RowSums::take(Packet &packet, int64_t row, int64_t nbytes) {
 bool RowSums::add_row(const Group &group, int64_t count, std::span<const std::byte *const> sources, std::span<const void *> at,
                       const ReduceScatter &call, std::byte *to) const {
   const int64_t element = dtype_nbytes(call.dtype);
-  const int64_t out_element = call.out_dtype == DType{} ? element : dtype_nbytes(call.out_dtype);
+  const int64_t out_element = dtype_nbytes(result_dtype(call));
   const int64_t step = kZerosNbytes / element;
   bool finite = true;
   for (int64_t begin = 0; begin < count; begin += step) {

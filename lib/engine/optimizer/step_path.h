@@ -49,7 +49,6 @@ class StepPaths {
   /// and no sum can overflow.
   void pick(bool whole, bool sums_fit);
 
-  const StepPath &now() const { return now_; }
   bool fuses() const { return now_.sum == StepPath::Sum::fused; }
   bool writes() const { return now_.publish == StepPath::Publish::direct; }
   bool device_decides() const { return now_.decide == StepPath::Decide::device; }

@@ -4,7 +4,6 @@
 #include "core/clock.h"
 
 #include <atomic>
-#include <utility>
 
 namespace zero {
 namespace {
@@ -60,7 +59,7 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
   ZERO_CO_AWAIT(vote_.run(change));
   if (parts_.paths.may_write() && parts_.updates_all()) ZERO_CO_AWAIT(parts_.gradients.reductions().give_sums(!parts_.paths.writes()));
   if (vote_.step_flags().sum(StepFlags::weightless) > 0) {
-    end_step();
+    end_step(false);
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
                             "the weights of all ranks add up to 0, or to more than fp32 has, in this step, so that there is no gradient; "
                             "nothing was applied");
@@ -225,7 +224,7 @@ Task Steps::gather() {
     parts_.run.count();
   }
   parts_.gathers.end_step();
-  end_step();
+  end_step(counts && !parts_.step.skips);
   ZERO_CO_TRY(parts_.verifier.move_window());
   co_return parts_.memory->kernels().status();
 }
@@ -238,8 +237,8 @@ Status Steps::forget_masters_after_device() {
   return {};
 }
 
-void Steps::end_step() {
-  parts_.gradients.end_step(parts_.guard.phase() == CallGuard::Phase::reduced && !parts_.step.skips);
+void Steps::end_step(bool applied) {
+  parts_.gradients.end_step(applied);
   parts_.plan_next_step();
   parts_.first_values.note_step();
   parts_.guard.end_change();

@@ -50,7 +50,8 @@ class Steps {
   Status check_capture(const zero_step_result *out) const;
   Task update();
   Status forget_masters_after_device();
-  void end_step();
+  /// `applied` as in ReduceStrategy.
+  void end_step(bool applied);
   Status write_result(zero_step_result *out) const;
 
   /// @name Several replicas (replica_steps.cpp)
