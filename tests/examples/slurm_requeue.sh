@@ -48,7 +48,9 @@ requeued() {
   "$@" "$number"
   wait_for 90 is "$number" Restarts 1 || fail "$name: not queued again: $(job "$number" JobState)"
   wait_for 60 is "$number" JobState PENDING || fail "$name: it is $(job "$number" JobState)"
-  # Slurm holds what it has queued again for two minutes.
+  # Slurm holds what it has queued again for two minutes. It revokes credentials of the second in which it did so, and a start within it
+  # fails.
+  sleep 2
   scontrol update JobId="$number" StartTime=now
   wait_for 120 is "$number" JobState COMPLETED || fail "$name: it is $(job "$number" JobState)"
   grep -q 'stopped by signal 15 after step .*, and saved in' "$scratch/$name" || fail "$name: no word of a stop"
