@@ -100,8 +100,12 @@
  * - A skipped step leaves them as they were. A non-finite error is dropped.
  * - Every ZERO_KEY_FLUSH_PERIOD-th step, and the last before replicas part (ZERO_KEY_SYNC_AFTER),
  *   sends its gradients in full with the codes beside them, and leaves residuals of zero.
- * - Saves do not contain them: a run that goes on from a save begins with residuals of zero. A
- *   save after a step in full loses nothing.
+ * - Saves contain them, unless they are zero. With as many ranks and replicas as before, a loaded
+ *   run goes on with the bits of the run that never stopped. Stage, buckets and shard weights make
+ *   no difference. Another code keeps them too.
+ * - With other numbers of ranks or replicas, and without the key, a load drops them, because each
+ *   belongs to the sum of one replica. zero_checkpoint_skipped() lists them. A save after a step in
+ *   full loses nothing.
  * - ZERO_UNFILLED_UNTOUCHED is ZERO_E_UNSUPPORTED with residuals. Changes of parameters
  *   (ZERO_KEY_SYNC_CODE) keep none.
  *

@@ -5,6 +5,7 @@
 #include "checkpoint/tensor_files.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/votes.h"
+#include "engine/gradients/residuals.h"
 
 #include <algorithm>
 #include <array>
@@ -228,6 +229,7 @@ Task Checkpoint::take_over(LoadJob &job) {
       scalars = &of_sets[static_cast<size_t>(state.state_set()) % of_sets.size()];
       ZERO_CO_TRY(state.store_outer(description.sections[static_cast<size_t>(job.plan.sections[number])].facts));
       state.store_counts(of_sets);
+      if (job.plan.residual_scales[number] > 0) state.residuals()->note_written(job.plan.residual_scales[number]);
     }
     ZERO_CO_AWAIT(state.finish_load(scalars, job.plan.counts_copied[number]));
   }

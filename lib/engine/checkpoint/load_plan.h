@@ -41,6 +41,8 @@ struct LoadPlan {
   /// By optimizer: the sections of all its sets of states, the first one included.
   std::vector<std::vector<int64_t>> sets;
   std::vector<bool> counts_copied;  ///< by optimizer: update counts are in the save
+  /// By optimizer: the loss scale of residuals that are loaded; 0: they stay zero.
+  std::vector<double> residual_scales;
   int64_t missing = 0;
   int64_t extra = 0;
   int64_t converted = 0;

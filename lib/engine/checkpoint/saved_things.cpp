@@ -4,6 +4,7 @@
 #include "core/choice.h"
 #include "core/number_text.h"
 #include "core/utf8.h"
+#include "engine/checkpoint/saved_residuals.h"
 
 #include <zero/checkpoint.h>
 
@@ -170,13 +171,15 @@ void SavedThings::describe(bool model_files, SaveDescription *out) const {
       out->sections.push_back(std::move(section));
     }
   }
+  for (const SavedOptimizer &each : optimizers_) describe_residuals(each.state, each.prefix, &out->sections);
   for (const Extra &extra : extras())
     out->extras.push_back({extra.name, checkpoint::disk_type_of(extra.dtype), extra.shape, extra.scope});
   out->rank_count = group_->size();
   out->texts = texts_;
 }
 
-/// The order of sections: optimizers, buffers, further sets of states.
+/// The order of sections: optimizers, buffers, further sets of states, residuals. The last may be
+/// gone by the time at which a save reads their copies.
 const SavedState *SavedThings::state(int64_t section) const {
   if (section >= 0 && section < std::ssize(optimizers_)) return &optimizers_[static_cast<size_t>(section)].state;
   section -= std::ssize(optimizers_) + std::ssize(buffers_);
@@ -200,6 +203,10 @@ Status SavedThings::copy(const SaveDescription &description, int64_t section, in
   if (const SavedState *optimizer = state(section)) {
     const SavedTensor &saved = description.sections[static_cast<size_t>(section)].tensors[static_cast<size_t>(tensor)];
     return optimizer->copy(tensor, slot_of_disk_name(saved.slots[static_cast<size_t>(slot)].name), first, out);
+  }
+  for (const SavedOptimizer &each : optimizers_) {
+    const Section &residuals = description.sections[static_cast<size_t>(section)];
+    if (is_of_residuals(residuals, each.prefix)) return copy_residuals(each.state, residuals, tensor, first, out);
   }
   const Buffer &buffer = *buffers_[static_cast<size_t>(section) - optimizers_.size()].buffer;
   const Buffer::Shard shard = buffer.shard();

@@ -61,11 +61,12 @@ class SavedThings {
   /// The properties that must be equal on all ranks, one line each.
   std::string text() const;
 
-  /// Sections, optimizers first, and extras.
+  /// Sections, optimizers first and residuals last, and extras.
   void describe(bool model_files, checkpoint::SaveDescription *out) const;
 
   /// @name By a section's number
   /// @{
+  /// The optimizer whose slots it has; nullptr: it has none.
   const SavedState *state(int64_t section) const;
   /// True if this rank has all elements of an entry of a file.
   bool has(const checkpoint::SaveDescription &description, const checkpoint::EntrySource &entry) const;

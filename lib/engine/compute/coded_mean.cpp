@@ -14,6 +14,11 @@ namespace {
 
 int64_t lines_of(int64_t count) { return round_up(count, kLine) / kLine; }
 
+/// Most lines of `count` values that one rank sums.
+int64_t most_lines(int64_t count, int64_t ranks) { return (lines_of(count) + ranks - 1) / ranks; }
+
+int64_t lines_at_once(int64_t count, int64_t ranks) { return most_lines(std::min(count, CodedMean::kMostElements), ranks); }
+
 int64_t full_in(std::span<const uint8_t> full) {
   return std::count_if(full.begin(), full.end(), [](uint8_t line) { return line != 0; });
 }
@@ -22,8 +27,8 @@ int64_t full_in(std::span<const uint8_t> full) {
 
 /// Every line may travel in full, and parts end on lines.
 int64_t CodedMean::nbytes(const kernels::Coder &coder, int64_t count, int64_t ranks) {
-  const int64_t lines = lines_of(std::min(count, kMostElements));
-  const int64_t part = (lines + ranks - 1) / ranks;
+  const int64_t part = lines_at_once(count, ranks);
+  const int64_t lines = std::min(lines_of(count), part * ranks);
   const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(coder, lines, lines));
   const int64_t received = Arena::view_nbytes(ranks * kernels::coded_nbytes(coder, part, part));
   return 2 * whole + received + Arena::view_nbytes(ranks * part * kLine * static_cast<int64_t>(sizeof(float)));
@@ -32,8 +37,8 @@ int64_t CodedMean::nbytes(const kernels::Coder &coder, int64_t count, int64_t ra
 Status CodedMean::open(const kernels::Coder &coder, int64_t count, int64_t ranks, const MemorySource &source) {
   coder_ = &coder;
   if (count == 0) return {};
-  const int64_t lines = lines_of(std::min(count, kMostElements));
-  const int64_t part = (lines + ranks - 1) / ranks;
+  const int64_t part = lines_at_once(count, ranks);
+  const int64_t lines = std::min(lines_of(count), part * ranks);
   const int64_t whole = Arena::view_nbytes(kernels::coded_nbytes(coder, lines, lines));
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, nbytes(coder, count, ranks), &memory_));
   sent_ = memory_.take(whole);
@@ -43,31 +48,37 @@ Status CodedMean::open(const kernels::Coder &coder, int64_t count, int64_t ranks
   return {};
 }
 
-int64_t CodedMean::most_results(int64_t count, int64_t ranks) {
-  const auto part_of = [ranks](int64_t piece) { return (lines_of(piece) + ranks - 1) / ranks * kLine; };
-  return count / kMostElements * part_of(kMostElements) + part_of(count % kMostElements);
+Range CodedMean::results_of(int64_t count, int64_t rank, int64_t ranks) {
+  const Range lines = even_share(lines_of(count), rank, ranks);
+  return {std::min(lines.begin * kLine, count), std::min(lines.end * kLine, count)};
 }
+
+int64_t CodedMean::most_results(int64_t count, int64_t ranks) { return most_lines(count, ranks) * kLine; }
 
 Task CodedMean::run(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
                     CodingLoss loss) {
-  for (int64_t begin = 0; begin < count; begin += kMostElements) {
-    const int64_t piece = std::min(count - begin, kMostElements);
-    const auto lines = full.subspan(static_cast<size_t>(begin / kLine), static_cast<size_t>(lines_of(piece)));
-    ZERO_CO_AWAIT(run_piece(group, values + begin, piece, lines, divisor, finite, loss));
+  const int64_t ranks = group.size();
+  for (Range lines = {0, lines_at_once(count, ranks)}; lines.begin < most_lines(count, ranks);
+       lines = {lines.end, lines.end + lines.count()}) {
+    cut(count, full, ranks, lines);
+    ZERO_CO_AWAIT(run_piece(group, values, divisor, finite, loss));
     if (loss.sent == nullptr) continue;
     const int64_t made = parts_[static_cast<size_t>(group.rank())].count;
-    loss = {loss.sent + piece, loss.sent_next + piece, loss.result + made, loss.result_next + made};
+    loss.result += made;
+    loss.result_next += made;
   }
   co_return Status();
 }
 
-/// Parts of whole lines, one for each rank.
-void CodedMean::cut(int64_t count, std::span<const uint8_t> full, int64_t ranks) {
+/// A part for each rank: these lines of its results, which are at most one line fewer than those of
+/// another rank.
+void CodedMean::cut(int64_t count, std::span<const uint8_t> full, int64_t ranks, Range lines) {
   parts_.assign(static_cast<size_t>(ranks), {});
   int64_t end = 0;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     Part &part = parts_[static_cast<size_t>(rank)];
-    part.lines = even_share(std::ssize(full), rank, ranks);
+    const Range results = even_share(std::ssize(full), rank, ranks);
+    part.lines = intersect(results, {results.begin + lines.begin, results.begin + lines.end});
     part.full = full.subspan(static_cast<size_t>(part.lines.begin), static_cast<size_t>(part.lines.count()));
     part.first = part.lines.begin * kLine;
     part.count = std::max<int64_t>(std::min(part.lines.end * kLine, count) - part.first, 0);
@@ -82,9 +93,9 @@ void CodedMean::encode(const Part &part, const float *values, std::byte *to) con
   kernels::encode_lines(kernels::active(), *coder_, values + part.first, part.count, part.full, to + part.begin);
 }
 
-void CodedMean::add_lost(const CodingLoss &loss, float *values, int64_t count) const {
+void CodedMean::add_lost(const Part &part, const CodingLoss &loss, float *values) const {
   const DefaultFloats floats;
-  for (int64_t i = 0; i < count; ++i) values[i] += loss.sent[i];
+  for (int64_t i = part.first; i < part.first + part.count; ++i) values[i] += loss.sent[i];
 }
 
 /// Non-finite losses are dropped, so that one such gradient does not spoil later ones.
@@ -121,16 +132,14 @@ void CodedMean::encode_result(const Part &mine, float *values, double divisor, c
   keep_lost(mine, results, results_ + mine.begin, unit, loss.result_next);
 }
 
-Task CodedMean::run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
-                          const CodingLoss &loss) {
-  cut(count, full, group.size());
-  if (loss.sent != nullptr) add_lost(loss, values, count);
+Task CodedMean::run_piece(Group &group, float *values, double divisor, bool *finite, const CodingLoss &loss) {
   const Part mine = parts_[static_cast<size_t>(group.rank())];
   std::vector<Offer> offers(parts_.size());
   std::vector<Receive> receives(parts_.size());
   Cuts cuts;
   for (size_t rank = 0; rank < parts_.size(); ++rank) {
     const Part &part = parts_[rank];
+    if (loss.sent != nullptr) add_lost(part, loss, values);
     encode(part, values, sent_);
     if (loss.sent != nullptr) keep_lost(part, values + part.first, sent_ + part.begin, 1, loss.sent_next + part.first);
     offers[rank] = {sent_ + part.begin, part.nbytes};

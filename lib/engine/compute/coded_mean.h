@@ -38,6 +38,8 @@ class CodedMean {
   static int64_t nbytes(const kernels::Coder &coder, int64_t count, int64_t ranks);
   Status open(const kernels::Coder &coder, int64_t count, int64_t ranks, const MemorySource &source);
   void close() { memory_.release(); }
+  /// The sums that a rank makes of `count` values: an even share of their lines.
+  static Range results_of(int64_t count, int64_t rank, int64_t ranks);
   /// Most sums that one rank makes of `count` values.
   static int64_t most_results(int64_t count, int64_t ranks);
   bool codes() const { return memory_.data() != nullptr; }
@@ -58,14 +60,13 @@ class CodedMean {
     int64_t nbytes = 0;
   };
 
-  void cut(int64_t count, std::span<const uint8_t> full, int64_t ranks);
+  void cut(int64_t count, std::span<const uint8_t> full, int64_t ranks, Range lines);
   void encode(const Part &part, const float *values, std::byte *to) const;
-  void add_lost(const CodingLoss &loss, float *values, int64_t count) const;
+  void add_lost(const Part &part, const CodingLoss &loss, float *values) const;
   void keep_lost(const Part &part, const float *values, const std::byte *coded, float unit, float *out) const;
   bool sum(const Part &mine, const Reducer &reducer, float *values, double divisor) const;
   void encode_result(const Part &mine, float *values, double divisor, const CodingLoss &loss);
-  Task run_piece(Group &group, float *values, int64_t count, std::span<const uint8_t> full, double divisor, bool *finite,
-                 const CodingLoss &loss);
+  Task run_piece(Group &group, float *values, double divisor, bool *finite, const CodingLoss &loss);
 
   const kernels::Coder *coder_ = nullptr;
   Arena memory_;
@@ -73,7 +74,7 @@ class CodedMean {
   std::byte *received_ = nullptr;  ///< this rank's part of all ranks
   std::byte *results_ = nullptr;   ///< coded results of all parts
   float *decoded_ = nullptr;       ///< this rank's part of all ranks
-  std::vector<Part> parts_;        ///< parts of the current piece
+  std::vector<Part> parts_;        ///< a run of the results of each rank
 };
 
 }  // namespace zero

@@ -37,6 +37,7 @@ void CodedSums::close() {
 }
 
 void CodedSums::begin_step(const StepTerms &terms) {
+  across_ = terms.across;
   in_full_ = terms.in_full;
   residuals_.follow_loss_scale(terms.loss_scale);
 }

@@ -22,8 +22,9 @@ class CodedSums final : public ReduceStrategy {
   void close() override;
   Task sum(Group &group, int64_t bucket, Contribution given, ReduceScatter call) override;
   void begin_step(const StepTerms &terms) override;
-  void end_step(bool applied) override { residuals_.end_step(applied); }
+  void end_step(bool applied) override { residuals_.end_step(applied && across_, in_full_); }
   void forget() override { residuals_.forget(); }
+  Residuals *residuals() override { return replicas_.residual ? &residuals_ : nullptr; }
 
  private:
   int64_t largest_cut() const;
@@ -35,6 +36,7 @@ class CodedSums final : public ReduceStrategy {
   /// By bucket and line of this rank's cut: not 0 if it is never coded.
   std::vector<std::vector<uint8_t>> full_lines_;
   std::vector<uint8_t> all_lines_;  ///< as many as the largest cut has, none coded
+  bool across_ = false;
   bool in_full_ = false;
 };
 

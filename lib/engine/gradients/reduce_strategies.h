@@ -38,6 +38,7 @@ class ReduceStrategies {
   void begin_step(const StepTerms &terms);
   void end_step(bool applied);
   void forget();
+  Residuals *residuals() const { return over_replicas() != nullptr ? over_replicas()->residuals() : nullptr; }
   /// @}
 
  private:

@@ -14,6 +14,8 @@
 
 namespace zero {
 
+class Residuals;
+
 /// By row of a bucket: 0 where it holds nothing and counts as zero.
 using RowMarks = std::span<const uint8_t>;
 
@@ -58,6 +60,8 @@ class ReduceStrategy {
   /// `applied`: the step's gradients were applied; otherwise they count as never given.
   virtual void end_step(bool /*applied*/) {}
   virtual void forget() {}
+  /// Coding losses that it keeps; nullptr: none.
+  virtual Residuals *residuals() { return nullptr; }
   /// @}
 };
 

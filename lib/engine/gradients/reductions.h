@@ -90,6 +90,7 @@ class Reductions {
   void end_micro_step();
   void end_step(bool applied);
   void forget() { strategies_.forget(); }
+  Residuals *residuals() const { return strategies_.residuals(); }
   /// @}
 
   bool finite() const { return finite_; }

@@ -7,6 +7,15 @@
 #include <utility>
 
 namespace zero {
+namespace {
+
+/// The part of this cut of a bucket whose results a replica makes.
+Range results_in_cut(Range cut, int64_t replica, int64_t replicas) {
+  const Range made = CodedMean::results_of(cut.count(), replica, replicas);
+  return {cut.begin + made.begin, cut.begin + made.end};
+}
+
+}  // namespace
 
 Residuals::Bucket Residuals::bucket_of(const Plan &plan, int64_t index, int64_t replicas) {
   const int64_t own = plan.bucket(index).own.count();
@@ -50,7 +59,8 @@ CodingLoss Residuals::of(int64_t index) {
   return {from, bucket.next, from + bucket.sent, bucket.next + bucket.sent};
 }
 
-void Residuals::end_step(bool keep) {
+void Residuals::end_step(bool keep, bool in_full) {
+  if (keep) zero_ = in_full;
   for (Bucket &bucket : buckets_) {
     if (std::exchange(bucket.reduced, false) && keep) std::swap(bucket.now, bucket.next);
   }
@@ -67,6 +77,41 @@ void Residuals::follow_loss_scale(double scale) {
 
 void Residuals::forget() {
   for (const Bucket &bucket : buckets_) std::fill_n(bucket.now, bucket.count(), 0.0F);
+  zero_ = true;
+}
+
+/// `first`: the place of the first element in the memory of its bucket.
+Residuals::Part Residuals::part_of(const Plan &plan, int64_t id, Range elements, int64_t first) const {
+  if (elements.empty() || !kept()) return {};
+  float *losses = buckets_[static_cast<size_t>(plan.param(id).bucket)].now;
+  return losses != nullptr ? Part{elements, losses + first} : Part{};
+}
+
+Residuals::Part Residuals::sums_of(const Plan &plan, int64_t id) const {
+  const PlannedParam &placed = plan.param(id);
+  if (placed.bucket < 0) return {};
+  const PlannedBucket &bucket = plan.bucket(placed.bucket);
+  const Range elements = plan.own_param_cut(id);
+  return part_of(plan, id, elements, placed.flat.begin - bucket.flat.begin + elements.begin - bucket.own.begin);
+}
+
+Residuals::Part Residuals::results_of(const Plan &plan, int64_t id, int64_t replica, int64_t replicas) const {
+  const PlannedParam &placed = plan.param(id);
+  if (placed.bucket < 0) return {};
+  const PlannedBucket &bucket = plan.bucket(placed.bucket);
+  const Range made = results_in_cut(bucket.own, replica, replicas);
+  const Range elements = plan.part_of(id, made);
+  return part_of(plan, id, elements, bucket.own.count() + placed.flat.begin - bucket.flat.begin + elements.begin - made.begin);
+}
+
+Range Residuals::results_in(const Plan &plan, int64_t id, int64_t rank, int64_t replica, int64_t replicas) {
+  const int64_t home = plan.param(id).bucket;
+  return home < 0 ? Range{} : plan.part_of(id, results_in_cut(plan.bucket_cut(home, rank), replica, replicas));
+}
+
+void Residuals::note_written(double loss_scale) {
+  scale_ = loss_scale;
+  zero_ = false;
 }
 
 }  // namespace zero

@@ -97,7 +97,6 @@ void Plan::cut_params(const PlanInput &input) {
   }
 }
 
-/// The part of a tensor in a range of its bucket, relative to the tensor.
 Range Plan::part_of(int64_t id, Range in_bucket) const {
   const PlannedParam &placed = param(id);
   const int64_t begin = placed.flat.begin - bucket(placed.bucket).flat.begin;

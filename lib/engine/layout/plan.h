@@ -96,6 +96,8 @@ class Plan {
   Cuts param_cuts(int64_t id) const;
   /// This rank's param_cut.
   Range own_param_cut(int64_t id) const;
+  /// The part of a tensor in a range of its bucket, relative to the tensor; {0, 0} if it is empty.
+  Range part_of(int64_t id, Range in_bucket) const;
   /// @}
 
   /// Buckets that have gradients, in the order of their reductions.
@@ -118,7 +120,6 @@ class Plan {
   void place_tensor(const PlanInput &input, int64_t id, int64_t begin, int64_t *open_bucket);
   void assign_whole_tensors(const PlanInput &input);
   void cut_params(const PlanInput &input);
-  Range part_of(int64_t id, Range in_bucket) const;
   void set_order(const PlanInput &input);
   void count_held(const PlanInput &input, std::span<const size_t> last);
 

@@ -36,18 +36,6 @@ constexpr std::array<std::pair<int32_t, const char *>, 14> kDiskNames = {{{ZERO_
                                                                           {ZERO_SLOT_CUSTOM + 2, "custom2"},
                                                                           {ZERO_SLOT_CUSTOM + 3, "custom3"}}};
 
-/// Every bit, in any locale.
-std::string hex_float(double value) {
-  std::array<char, 64> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::hex).ptr;
-  return std::string(text.data(), end);
-}
-
-bool read_hex_float(const std::string &text, double *out) {
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), *out, std::chars_format::hex);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size();
-}
-
 bool read_integer(const std::string &text, int64_t *out) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), *out);
   return read.ec == std::errc() && read.ptr == text.data() + text.size();
@@ -72,6 +60,17 @@ Status check_fact(bool good, const std::string &name, const Facts &facts) {
 }
 
 }  // namespace
+
+std::string hex_float(double value) {
+  std::array<char, 64> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::hex).ptr;
+  return std::string(text.data(), end);
+}
+
+bool read_hex_float(const std::string &text, double *out) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), *out, std::chars_format::hex);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
 
 /// Replicas are saved while they are alike: an anchor is then the parameter.
 std::vector<SlotFormat> SavedState::slots_of(int64_t id) const {
@@ -220,13 +219,12 @@ void SavedState::describe_tensors(bool whole_params, bool of_set, Section *out) 
 }
 
 void SavedState::describe_cuts(Section *out) const {
-  const Plan &plan = optimizer_->parts_.state.plan;
-  out->rank_count = plan.rank_count();
+  out->rank_count = plan().rank_count();
   for (int64_t id = 0; id < params().size(); ++id) {
     int64_t cut = 0;
     out->cuts.push_back(cut);
-    for (int64_t rank = 0; rank < plan.rank_count(); ++rank) {
-      const Range range = plan.param_cut(id, rank);
+    for (int64_t rank = 0; rank < plan().rank_count(); ++rank) {
+      const Range range = plan().param_cut(id, rank);
       if (!range.empty()) cut = range.end;
       out->cuts.push_back(cut);
     }
@@ -355,6 +353,7 @@ Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
 void SavedState::begin_load() const {
   optimizer_->parts_.guard.enter(CallGuard::Phase::sealed);
   optimizer_->parts_.guard.changes_in("a load");
+  optimizer_->parts_.gradients.reductions().forget();
 }
 
 /// If it fails here, ranks that wait inside the optimizer get the error.
@@ -399,7 +398,6 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
   }
   ZERO_CO_AWAIT(optimizer.parts_.first_values.take_loaded());
   optimizer.parts_.replicas.meet();
-  optimizer.parts_.gradients.reductions().forget();
   optimizer.parts_.plan_next_step();
   optimizer.parts_.guard.end_change();
   optimizer.parts_.guard.enter(CallGuard::Phase::running);

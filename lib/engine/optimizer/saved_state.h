@@ -21,6 +21,10 @@ namespace zero {
 const char *disk_slot_name(int32_t number);
 int32_t slot_of_disk_name(const std::string &name);
 
+/// A fact that has every bit of a double, in any locale; and back: false if it is none.
+std::string hex_float(double value);
+bool read_hex_float(const std::string &text, double *out);
+
 /// True for "param" and its scales, which are stored whole in model files if a save has such files.
 constexpr bool is_param_slot(int32_t number) { return number == ZERO_SLOT_PARAM || number == ZERO_SLOT_PARAM_SCALE; }
 
@@ -57,7 +61,7 @@ class SavedState {
   /// @{
   int64_t state_set_count() const { return optimizer_->parts_.settings.replicas.part() ? optimizer_->parts_.settings.replicas.count : 1; }
   /// The set of this rank's replica.
-  int64_t state_set() const { return state_set_count() > 1 ? optimizer_->parts_.group->rank() / optimizer_->parts_.ranks() : 0; }
+  int64_t state_set() const { return state_set_count() > 1 ? replica() : 0; }
   static bool is_of_set(int32_t slot);
   /// The kind of a section that has a further set, from 1 on.
   static constexpr const char *kSetKind = "replica";
@@ -66,6 +70,15 @@ class SavedState {
   /// After a load, stores the step counts of each set's replica.
   void store_counts(const std::vector<SavedScalars> &sets) const;
   /// @}
+
+  /// @name Coding losses of gradients
+  /// @{
+  /// nullptr: none are kept.
+  Residuals *residuals() const { return optimizer_->parts_.gradients.reductions().residuals(); }
+  int64_t replica_count() const { return optimizer_->parts_.settings.replicas.count; }
+  int64_t replica() const { return optimizer_->parts_.group->rank() / optimizer_->parts_.ranks(); }
+  /// @}
+  const Plan &plan() const { return optimizer_->parts_.state.plan; }
   Range own(int64_t id) const { return optimizer_->parts_.state.tensors.own(id); }
 
   /// State of a run's saves that lasts from one save to the next.
@@ -116,7 +129,7 @@ class SavedState {
   /// Stores rate and momentum of the outer step, if the optimizer has one.
   Status store_outer(const checkpoint::Facts &facts) const;
   /// Called before a load writes its first byte. The optimizer has no valid values until
-  /// finish_load() ends.
+  /// finish_load() ends; residuals are zero.
   void begin_load() const;
   /// Copies loaded data from the ranks that own it to all ranks that hold it, and sets the
   /// optimizer running. `scalars` nullptr: scalars stay unchanged. `counts_set`: update counts were
