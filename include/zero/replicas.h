@@ -104,8 +104,8 @@
  *   run goes on with the bits of the run that never stopped. Stage, buckets and shard weights make
  *   no difference. Another code keeps them too.
  * - With other numbers of ranks or replicas, and without the key, a load drops them, because each
- *   belongs to the sum of one replica. zero_checkpoint_skipped() lists them. A save after a step in
- *   full loses nothing.
+ *   belongs to the sum of one replica. zero_checkpoint_skipped() and the log (ZERO_LOG) tell it. A
+ *   save after a step in full loses nothing.
  * - ZERO_UNFILLED_UNTOUCHED is ZERO_E_UNSUPPORTED with residuals. Changes of parameters
  *   (ZERO_KEY_SYNC_CODE) keep none.
  *

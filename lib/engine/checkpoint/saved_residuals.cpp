@@ -1,6 +1,8 @@
 /// @file Describes, copies and finds residuals.
 #include "engine/checkpoint/saved_residuals.h"
 
+#include "core/log.h"
+#include "core/number_text.h"
 #include "engine/checkpoint/load_plan.h"
 #include "engine/gradients/residuals.h"
 
@@ -180,6 +182,11 @@ Status plan_residuals(const SavedState &state, const std::string &prefix, const 
     }
   }
   dropped.list("dropped", &plan->skipped);
+  if (dropped.size() > 0) {
+    log_line("a load drops the residuals of %s, which belong to %s replicas on %s", count_text(dropped.size(), "tensor").c_str(),
+             fact(saved.sections[static_cast<size_t>(sums)].facts, kResidualReplicas).c_str(),
+             count_text(saved.sections[static_cast<size_t>(sums)].rank_count, "rank").c_str());
+  }
   return {};
 }
 
