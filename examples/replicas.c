@@ -1,6 +1,7 @@
 /// @file replicas: see the header.
 #include "replicas.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,9 @@ const char replica_usage[] =
     "  --grad-code CODE     sums of gradients travel between replicas as f8, i8 or i4; default f32\n"
     "  --sync-code CODE     the same for changes of parameters when they meet\n"
     "  --gather-code CODE   parameters follow their masters by differences in f8, i8 or i4, with --stage 1 or 2; default f32\n"
+    "  --compress HOW       topk:K: of the sums of gradients between replicas only the K largest of each 256 values travel,\n"
+    "                       K from 1 to 64, or sign: only signs and mean magnitudes do; the rest is sent later (--residual f32)\n"
+    "  --code-after N       nothing is coded before N steps were made; default 0\n"
     "  --residual KIND      what rounding to codes loses: none (default), or f32: it is added to the next step's gradients\n"
     "  --flush-every K      every K-th step sends in full what is coded, with what was lost; default 0: none does\n"
     "  --strategy NAME      hsdp, diloco, zeropp or slow_link: sets those of these options that are not given;\n"
@@ -45,12 +49,31 @@ static int read_code(const char *name, const char *text, int64_t *out) {
   return -1;
 }
 
+/// Sets what the library needs for one of the codes that lose most of a gradient.
+static int read_compression(const char *name, const char *text, struct replica_options *options) {
+  static const char kTop[] = "topk:";
+  char *end = NULL;
+  long kept = 0;
+  if (strncmp(text, kTop, sizeof kTop - 1) == 0 && isdigit((unsigned char)text[sizeof kTop - 1]))
+    kept = strtol(text + sizeof kTop - 1, &end, 10);
+  if (strcmp(text, "sign") != 0 && (kept < 1 || kept > 64 || *end)) {
+    fprintf(stderr, "%s: --%s %s: expected topk:K with K from 1 to 64, or sign\n", program_invocation_short_name, name, text);
+    return -1;
+  }
+  options->grad_code = kept > 0 ? ZERO_CODE_TOP : ZERO_CODE_SIGN;
+  options->code_top = kept;
+  options->residual = ZERO_RESIDUAL_F32;
+  return 1;
+}
+
 int replica_option(struct replica_options *options, const char *name, const char *text) {
   if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
   if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
   if (strcmp(name, "grad-code") == 0) return read_code(name, text, &options->grad_code);
   if (strcmp(name, "gather-code") == 0) return read_code(name, text, &options->gather_code);
   if (strcmp(name, "sync-code") == 0) return read_code(name, text, &options->sync_code);
+  if (strcmp(name, "compress") == 0) return read_compression(name, text, options);
+  if (strcmp(name, "code-after") == 0) return read_whole(name, text, 0, &options->code_after);
   if (strcmp(name, "flush-every") == 0) return read_whole(name, text, 0, &options->flush);
   if (strcmp(name, "strategy") == 0) {
     options->strategy = text; /* the library knows the names */
@@ -86,6 +109,8 @@ int replica_configure(const struct replica_options *options, zero_config *config
                  {ZERO_KEY_GRAD_CODE, options->grad_code, "set code of gradients"},
                  {ZERO_KEY_GATHER_CODE, options->gather_code, "set code of gathers"},
                  {ZERO_KEY_SYNC_CODE, options->sync_code, "set code of synchronisations"},
+                 {ZERO_KEY_CODE_TOP, options->code_top, "set values that a code keeps"},
+                 {ZERO_KEY_CODE_AFTER, options->code_after, "set steps before codes"},
                  {ZERO_KEY_NEIGHBOURS, options->neighbours, "set neighbours"},
                  {ZERO_KEY_RESIDUAL, options->residual, "set residual"},
                  {ZERO_KEY_FLUSH_PERIOD, options->flush, "set period of full steps"}};

@@ -45,6 +45,8 @@ static const struct refusal kRefusals[] = {
     {"grad-code", NULL, NULL, kTogether},
     {"gather-code", NULL, NULL, kTogether},
     {"sync-code", NULL, NULL, kTogether},
+    {"compress", NULL, NULL, kTogether},
+    {"code-after", NULL, NULL, kTogether},
     {"residual", NULL, NULL, kTogether},
     {"flush-every", NULL, NULL, kTogether},
     {"strategy", NULL, NULL, kTogether},

@@ -11,19 +11,25 @@
 namespace zero::kernels {
 
 /// A wire code: the form of values between ranks. Each line is coded by itself. If a value is not
-/// finite, the value decodes to NaN (f8), or its whole line does (i8, i4).
+/// finite, the value decodes to NaN (f8), or its whole line does (all others).
 struct Coder {
   int64_t number;       ///< a zero_code
   const char *text;     ///< "8-bit integer codes"
   int64_t line_nbytes;  ///< for kLine values; a coded line may begin at any address
-  void (*encode)(const Table &table, const float *values, std::byte *out);
-  void (*decode)(const Table &table, const std::byte *coded, float *out);
+  int64_t kept;         ///< values of a line that travel; 0: all
+  /// Values of 0 come back as others, so that only lines that tensors fill are coded.
+  bool fills;
+  void (*encode)(const Coder &coder, const Table &table, const float *values, std::byte *out);
+  void (*decode)(const Coder &coder, const Table &table, const std::byte *coded, float *out);
+
+  /// Most of what is coded may be lost.
+  bool sparse() const { return kept > 0 || fills; }
 };
 
-/// One row per code.
+/// One row per code, and one per number of values that ZERO_CODE_TOP keeps.
 std::span<const Coder> coders();
-/// Returns nullptr for ZERO_CODE_NONE: values travel in fp32.
-const Coder *find_coder(int64_t number);
+/// `kept`: by ZERO_CODE_TOP. Returns nullptr for ZERO_CODE_NONE: values travel in fp32.
+const Coder *find_coder(int64_t number, int64_t kept);
 
 /// Returns the bytes of `lines` coded lines, of which `full` are also sent in full.
 int64_t coded_nbytes(const Coder &coder, int64_t lines, int64_t full);

@@ -66,6 +66,8 @@ const (
 	KeyGradCode            = Key(czero.ZERO_KEY_GRAD_CODE)             // i64, a LineCode: of sums of gradients between replicas
 	KeyGatherCode          = Key(czero.ZERO_KEY_GATHER_CODE)           // i64, a LineCode: of differences by which parameters follow their masters
 	KeySyncCode            = Key(czero.ZERO_KEY_SYNC_CODE)             // i64, a LineCode: of changes of parameters between replicas
+	KeyCodeTop             = Key(czero.ZERO_KEY_CODE_TOP)              // i64, 1 to 64: values of 256 that LineCodeTop keeps
+	KeyCodeAfter           = Key(czero.ZERO_KEY_CODE_AFTER)            // i64: steps before which nothing is coded
 	KeyResidual            = Key(czero.ZERO_KEY_RESIDUAL)              // i64, a Residual: what becomes of rounding errors of coded gradients
 	KeyFlushPeriod         = Key(czero.ZERO_KEY_FLUSH_PERIOD)          // i64: steps from one that sends all in full to the next; 0: none does
 	KeyNeighbours          = Key(czero.ZERO_KEY_NEIGHBOURS)            // i64, a Neighbours: the replicas that the end of a period averages
@@ -102,6 +104,7 @@ const (
 	KeyAverageDecay       = Key(czero.ZERO_KEY_AVERAGE_DECAY)
 	KeyOuterLR            = Key(czero.ZERO_KEY_OUTER_LR)       // of synchronisations of replicas
 	KeyOuterMomentum      = Key(czero.ZERO_KEY_OUTER_MOMENTUM) // of synchronisations of replicas
+	KeyCodeMomentum       = Key(czero.ZERO_KEY_CODE_MOMENTUM)  // of gradients before LineCodeTop; only in a Config
 )
 
 // Scalars of a running optimizer, all i64: for Optimizer.SetI64.
@@ -184,6 +187,8 @@ const (
 	LineCodeF8   = LineCode(czero.ZERO_CODE_F8)
 	LineCodeI8   = LineCode(czero.ZERO_CODE_I8)
 	LineCodeI4   = LineCode(czero.ZERO_CODE_I4)
+	LineCodeTop  = LineCode(czero.ZERO_CODE_TOP)  // the largest values only (KeyCodeTop)
+	LineCodeSign = LineCode(czero.ZERO_CODE_SIGN) // signs only
 )
 
 // String returns its name, for example "i8".

@@ -242,6 +242,8 @@ static const struct option kOptions[] = {
     {"grad-code", required_argument, NULL, kReplicas},
     {"gather-code", required_argument, NULL, kReplicas},
     {"sync-code", required_argument, NULL, kReplicas},
+    {"compress", required_argument, NULL, kReplicas},
+    {"code-after", required_argument, NULL, kReplicas},
     {"residual", required_argument, NULL, kReplicas},
     {"flush-every", required_argument, NULL, kReplicas},
     {"strategy", required_argument, NULL, kReplicas},

@@ -57,7 +57,7 @@ static const char kUsage[] =
     "  --quiet                no progress line\n"
     "  --help                 print this and stop\n";
 
-enum kind { kWhole, kNumber, kText, kChoice, kFlag };
+enum kind { kWhole, kNumber, kText, kChoice, kFlag, kReplica };
 
 struct choice {
   const char *name;
@@ -133,6 +133,8 @@ static const struct rule kRules[] = {
     {"sync-code", kChoice, AT(replicas.sync_code), 0, 0, kCodes},
     {"outer", kChoice, AT(replicas.nesterov), 0, 0, kOuter},
     {"neighbours", kChoice, AT(replicas.neighbours), 0, 0, kNeighbours},
+    {"compress", kReplica, 0, 0, 0, NULL},
+    {"code-after", kWhole, AT(replicas.code_after), 0, 1e12, NULL},
     {"residual", kChoice, AT(replicas.residual), 0, 0, kResiduals},
     {"flush-every", kWhole, AT(replicas.flush), 0, 1e12, NULL},
     {"strategy", kText, AT(replicas.strategy), 0, 0, NULL},
@@ -196,6 +198,8 @@ static int take(const struct rule *rule, const char *text, struct options *out) 
     case kText:
       *(const char **)to = text;
       return 0;
+    case kReplica:
+      return replica_option(&out->replicas, rule->name, text) == 1 ? 0 : -1;
     default:
       *(int *)to = 1;
       return 0;

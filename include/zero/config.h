@@ -205,6 +205,11 @@ enum zero_key {
   /** i64, a zero_code, default ZERO_CODE_NONE: the form in which changes of parameters travel
       between replicas in synchronisations. */
   ZERO_KEY_SYNC_CODE = 341,
+  /** i64, 1 .. 64, default 8: values that ZERO_CODE_TOP keeps of each line of 256. */
+  ZERO_KEY_CODE_TOP = 342,
+  /** i64, 0 .. 2^62, default 0: steps, counted by their calls, before which all that the keys
+      ZERO_KEY_GRAD_CODE, ZERO_KEY_GATHER_CODE and ZERO_KEY_SYNC_CODE code travels in full. */
+  ZERO_KEY_CODE_AFTER = 343,
   /** i64, a zero_residual, default ZERO_RESIDUAL_NONE: what becomes of the rounding errors of
       ZERO_KEY_GRAD_CODE. */
   ZERO_KEY_RESIDUAL = 344,
@@ -286,6 +291,10 @@ enum zero_key {
   /** f64, 0 .. below 1, default 0: the Nesterov momentum of the outer step. A value of 0 when
       the optimizer is created stays 0. One value for all parameter sets. */
   ZERO_KEY_OUTER_MOMENTUM = 413,
+  /** f64, 0 .. below 1, default 0: with ZERO_KEY_GRAD_CODE = ZERO_CODE_TOP, the momentum that each
+      replica applies to its gradients before they are coded (momentum correction, replicas.h). It
+      stays as it is when the optimizer is created. */
+  ZERO_KEY_CODE_MOMENTUM = 415,
 
   /* scalars of a running optimizer: 500 .. 599, for zero_optimizer_get_i64() and _set_i64(). No
      config takes them. */
@@ -432,14 +441,23 @@ enum zero_nonfinite {
 
 /**
  * The form of fp32 values that travel between replicas (ZERO_KEY_GRAD_CODE, ZERO_KEY_SYNC_CODE): a
- * scale per line of 256 elements, and 8 or 4 bits per element. Lines that tensors of fewer elements
- * share travel in full.
+ * scale per line of 256 elements, and 8, 4 or 1 bits per element, or a few elements of 8 bits.
+ * Lines that tensors of fewer elements share travel in full.
+ *
+ * ZERO_CODE_TOP and ZERO_CODE_SIGN lose most of what they code. With ZERO_KEY_GRAD_CODE they need
+ * ZERO_KEY_RESIDUAL; with ZERO_KEY_GATHER_CODE they are ZERO_E_UNSUPPORTED (replicas.h).
  */
 enum zero_code {
   ZERO_CODE_NONE = 0, /**< In fp32. */
   ZERO_CODE_F8 = 1,   /**< f8_e4m3: an error of at most 1/16 of the value. */
   ZERO_CODE_I8 = 2,   /**< Integers to 127: an error of at most 1/254 of the line's largest. */
-  ZERO_CODE_I4 = 3    /**< Integers to 7: an error of at most 1/14 of the line's largest. */
+  ZERO_CODE_I4 = 3,   /**< Integers to 7: an error of at most 1/14 of the line's largest. */
+  /** The ZERO_KEY_CODE_TOP largest magnitudes of a line, as ZERO_CODE_I8; the other values are
+      0. If magnitudes are equal, the first are kept. */
+  ZERO_CODE_TOP = 4,
+  /** The sign of each value, times the mean magnitude of the line; a value of 0 counts as
+      positive. Lines that a tensor does not fill travel in full. */
+  ZERO_CODE_SIGN = 6
 };
 
 /** Rounding errors of coded gradients (ZERO_KEY_RESIDUAL). */

@@ -81,17 +81,43 @@
  * - period 1: 4 for each 16-bit gradient in this rank's share of the largest bucket
  * - each key of a code that is set: at most 6 MiB of workspace
  * - residuals: 8P/L for sums, 8P/N for their results
+ * - momentum correction (ZERO_KEY_CODE_MOMENTUM): 8P/L
  *
  * **Traffic.** Between F replicas a rank sends 2 (F - 1)/F times its P/L elements (stage 0 with a
  * longer period: P) per synchronisation, in fp32. With period 1 and 16-bit gradients half of them
- * travel in 16 bits. Codes take 1.016 (F8, I8) or 0.516 (I4) bytes per element; zero_traffic_stats
- * counts each of their bytes as an element.
+ * travel in 16 bits. Codes take 1.016 (F8, I8), 0.516 (I4), 0.141 (SIGN) or (2K + 4)/256 (TOP with
+ * ZERO_KEY_CODE_TOP = K: 0.078 for 8) bytes per element; zero_traffic_stats counts each of their
+ * bytes as an element.
  *
- * **Codes.** ZERO_KEY_GRAD_CODE and ZERO_KEY_SYNC_CODE shorten the data between replicas to 8 or 4
- * bits per element, both ways. The sums of a replica are coded once and added in fp32; the result
- * is coded once (as in ZeRO++: Wang et al., 2023). All replicas take the coded result, so their
- * bits stay equal, in every stage. A non-finite value makes its line non-finite. Averages and
- * module buffers travel in full.
+ * **Codes.** ZERO_KEY_GRAD_CODE and ZERO_KEY_SYNC_CODE shorten the data between replicas to 8, 4 or
+ * fewer bits per element, both ways. The sums of a replica are coded once and added in fp32; the
+ * result is coded once (as in ZeRO++: Wang et al., 2023). All replicas take the coded result, so
+ * their bits stay equal, in every stage. A non-finite value makes its line non-finite. Averages and
+ * module buffers travel in full. With ZERO_KEY_CODE_AFTER = K nothing is coded before K steps were
+ * made, skipped ones included. Such a warm-up has the bits of a run without codes.
+ *
+ * **Sparse codes.** ZERO_CODE_TOP sends the K largest of 256 values (top-k), and ZERO_CODE_SIGN the
+ * signs behind one scale (1 bit). Both lose accuracy even with residuals, and they save less than a
+ * longer ZERO_KEY_SYNC_PERIOD. Choose them if every step must agree and the link is so slow that
+ * the loss is accepted.
+ * - Gradients need ZERO_RESIDUAL_F32, because most of each gradient waits for later steps. Other
+ *   settings of ZERO_KEY_RESIDUAL are ZERO_E_UNSUPPORTED.
+ * - Changes of parameters (ZERO_KEY_SYNC_CODE) keep no residual: what the code drops of a period is
+ *   lost.
+ * - ZERO_KEY_GATHER_CODE does not take them (ZERO_E_UNSUPPORTED): parameters would need many steps
+ *   to follow their masters.
+ * - ZERO_CODE_SIGN cannot say 0. An element of a line with other gradients moves to and fro by the
+ *   line's scale even if its own gradient is always 0.
+ * - In stages 1 to 3 the parameters that the ranks of a replica gather stay as they are.
+ *
+ * **Momentum correction.** With ZERO_KEY_CODE_MOMENTUM = mu, ZERO_CODE_TOP codes velocities (Lin et
+ * al., "Deep gradient compression", 2018). g is a replica's sum of gradients, e its residual:
+ *
+ *     u = mu u + g;  v = e + u;  send C(v);  e = v - D(C(v));  u = 0 where D(C(v)) is not 0
+ *
+ * It takes the place of momentum in sgd, whose ZERO_KEY_MOMENTUM stays 0. Lines that travel in full
+ * keep u, which is plain momentum. A skipped step leaves u as it was, u follows the loss scale, and
+ * saves do not contain it. Micro-steps of a step add mu u once.
  *
  * **Residuals.** With ZERO_KEY_RESIDUAL the rounding errors of coded gradients are not lost: each
  * step adds those of the step before, at both codings (error feedback: Seide et al., 2014). The

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/partition.h"
-#include "kernels/kernels.h"
+#include "kernels/coded_lines.h"
 
 #include <algorithm>
 #include <array>
@@ -49,21 +49,21 @@ inline float line_integers(const float *values, int32_t most, LineIntegers &out)
   return std::min(largest / static_cast<float>(most), std::numeric_limits<float>::max() / static_cast<float>(most) * 0.9999999F);
 }
 
-inline void encode_i8(const Table &, const float *values, std::byte *out) {
+inline void encode_i8(const Coder &, const Table &, const float *values, std::byte *out) {
   LineIntegers integers;
   const float scale = line_integers(values, 127, integers);
   std::memcpy(out, &scale, sizeof scale);
   std::memcpy(out + kScaleNbytes, integers.data(), integers.size());
 }
 
-inline void decode_i8(const Table &, const std::byte *coded, float *out) {
+inline void decode_i8(const Coder &, const Table &, const std::byte *coded, float *out) {
   float scale = 0;
   std::memcpy(&scale, coded, sizeof scale);
   const auto *integers = reinterpret_cast<const int8_t *>(coded + kScaleNbytes);
   for (int64_t i = 0; i < kLine; ++i) out[i] = static_cast<float>(integers[i]) * scale;
 }
 
-inline void encode_i4(const Table &, const float *values, std::byte *out) {
+inline void encode_i4(const Coder &, const Table &, const float *values, std::byte *out) {
   LineIntegers integers;
   const float scale = line_integers(values, 7, integers);
   std::memcpy(out, &scale, sizeof scale);
@@ -73,7 +73,7 @@ inline void encode_i4(const Table &, const float *values, std::byte *out) {
   }
 }
 
-inline void decode_i4(const Table &, const std::byte *coded, float *out) {
+inline void decode_i4(const Coder &, const Table &, const std::byte *coded, float *out) {
   float scale = 0;
   std::memcpy(&scale, coded, sizeof scale);
   const auto *pairs = reinterpret_cast<const uint8_t *>(coded + kScaleNbytes);

@@ -124,6 +124,7 @@ void set_recipe(Config &config, const Recipe &recipe) {
   if (recipe.gather_code != ZERO_CODE_NONE) set(ZERO_KEY_GATHER_CODE, recipe.gather_code);
   set(ZERO_KEY_RESIDUAL, recipe.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   set(ZERO_KEY_FLUSH_PERIOD, recipe.flush_period);
+  for (const auto &[key, value] : recipe.keys) set(key, value);
   if (recipe.sync_period == 1) return;
   set(ZERO_KEY_SYNC_PERIOD, recipe.sync_period);
   set(ZERO_KEY_SYNC_AFTER, recipe.sync_after);

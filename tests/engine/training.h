@@ -49,6 +49,7 @@ struct Recipe {
   int64_t gather_code = ZERO_CODE_NONE;
   bool residual = false;
   int64_t flush_period = 0;
+  std::vector<std::pair<int32_t, int64_t>> keys = {};  ///< further ones
 
   std::string text() const;
 };

@@ -108,6 +108,13 @@ void CodedMean::keep_lost(const Part &part, const float *values, const std::byte
   }
 }
 
+/// After keep_lost(), which has decoded the part. Lines in full go on as with momentum elsewhere.
+void CodedMean::stop_sent(const Part &part, float *velocity) const {
+  for (int64_t i = 0; i < part.count; ++i) {
+    if (part.full[static_cast<size_t>(i / kLine)] == 0 && decoded_[i] != 0) velocity[i] = 0;
+  }
+}
+
 /// False where a result is not finite.
 bool CodedMean::sum(const Part &mine, const Reducer &reducer, float *values, double divisor) const {
   const DefaultFloats floats;
@@ -142,6 +149,7 @@ Task CodedMean::run_piece(Group &group, float *values, double divisor, bool *fin
     if (loss.sent != nullptr) add_lost(part, loss, values);
     encode(part, values, sent_);
     if (loss.sent != nullptr) keep_lost(part, values + part.first, sent_ + part.begin, 1, loss.sent_next + part.first);
+    if (loss.velocity != nullptr) stop_sent(part, loss.velocity + part.first);
     offers[rank] = {sent_ + part.begin, part.nbytes};
     receives[rank] = {received_ + static_cast<int64_t>(rank) * mine.nbytes, mine.nbytes};
     cuts.push_back({part.begin, part.begin + part.nbytes});

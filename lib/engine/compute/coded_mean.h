@@ -24,6 +24,9 @@ struct CodingLoss {
   /// One per sum that this rank makes, in order, before it is divided.
   const float *result = nullptr;
   float *result_next = nullptr;
+  /// One per value, which becomes 0 where a code brings the value, in whole or in part, to the
+  /// others; nullptr: there are none.
+  float *velocity = nullptr;
 };
 
 /// Each rank codes its values once. The owner of a part decodes those of all ranks, adds them in
@@ -64,6 +67,7 @@ class CodedMean {
   void encode(const Part &part, const float *values, std::byte *to) const;
   void add_lost(const Part &part, const CodingLoss &loss, float *values) const;
   void keep_lost(const Part &part, const float *values, const std::byte *coded, float unit, float *out) const;
+  void stop_sent(const Part &part, float *velocity) const;
   bool sum(const Part &mine, const Reducer &reducer, float *values, double divisor) const;
   void encode_result(const Part &mine, float *values, double divisor, const CodingLoss &loss);
   Task run_piece(Group &group, float *values, double divisor, bool *finite, const CodingLoss &loss);

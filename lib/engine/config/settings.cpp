@@ -68,6 +68,50 @@ Status read_replica_ranks(const Config &config, const RankPlace &place, int64_t 
   return {};
 }
 
+/// The codes of replicas, and the number of values that one of them keeps.
+Status read_codes(const Config &config, ReplicaSettings *out) {
+  const char *grad = choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE));
+  const char *sync = choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE));
+  out->code_top = config.i64(ZERO_KEY_CODE_TOP);
+  out->grad_code = kernels::find_coder(config.i64(ZERO_KEY_GRAD_CODE), out->code_top);
+  out->sync_code = kernels::find_coder(config.i64(ZERO_KEY_SYNC_CODE), out->code_top);
+  ZERO_CHECK(out->grad_code == nullptr || out->sum_gradients(), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_GRAD_CODE is %s, but no gradients travel between replicas: there is one (ZERO_KEY_REPLICA_RANKS), or each makes all "
+             "steps by itself (ZERO_KEY_SYNC_PERIOD)",
+             grad);
+  ZERO_CHECK(out->sync_code == nullptr || out->part(), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", sync);
+  const auto keeps = [](const kernels::Coder *code) { return code != nullptr && code->kept > 0; };
+  ZERO_CHECK(!config.is_set(ZERO_KEY_CODE_TOP) || keeps(out->grad_code) || keeps(out->sync_code), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_CODE_TOP is %lld, but has no effect while ZERO_KEY_GRAD_CODE is %s and ZERO_KEY_SYNC_CODE %s; set one of the two to "
+             "ZERO_CODE_TOP",
+             lld(out->code_top), grad, sync);
+  out->code_momentum = config.f64(ZERO_KEY_CODE_MOMENTUM);
+  ZERO_CHECK(
+      out->code_momentum == 0 || keeps(out->grad_code), ZERO_E_INVALID_ARGUMENT,
+      "ZERO_KEY_CODE_MOMENTUM is %s, but has no effect while ZERO_KEY_GRAD_CODE is %s: only ZERO_CODE_TOP delays values so long that "
+      "momentum must come before the code",
+      number_text(out->code_momentum).c_str(), grad);
+  return {};
+}
+
+/// Fails if codes would never begin.
+Status read_code_after(const Config &config, Settings *out) {
+  ReplicaSettings &replicas = out->replicas;
+  replicas.code_after = config.i64(ZERO_KEY_CODE_AFTER);
+  if (replicas.code_after == 0) return {};
+  ZERO_CHECK(replicas.grad_code != nullptr || replicas.sync_code != nullptr || out->gathers.code != nullptr, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_CODE_AFTER is %lld, but has no effect while ZERO_KEY_GRAD_CODE, ZERO_KEY_SYNC_CODE and ZERO_KEY_GATHER_CODE are "
+             "ZERO_CODE_NONE: all travels in full",
+             lld(replicas.code_after));
+  ZERO_CHECK(
+      replicas.grad_code == nullptr || !replicas.part() || replicas.code_after + 1 < replicas.after, ZERO_E_INVALID_ARGUMENT,
+      "ZERO_KEY_CODE_AFTER is %lld and ZERO_KEY_SYNC_AFTER %lld, but then ZERO_KEY_GRAD_CODE has no effect: gradients travel between "
+      "replicas only before the second, and in full in the last such step; leave ZERO_KEY_GRAD_CODE at ZERO_CODE_NONE",
+      lld(replicas.code_after), lld(replicas.after));
+  return {};
+}
+
 Status read_residual(const Config &config, Settings *out) {
   ReplicaSettings &replicas = out->replicas;
   replicas.residual = config.i64(ZERO_KEY_RESIDUAL) != ZERO_RESIDUAL_NONE;
@@ -75,6 +119,10 @@ Status read_residual(const Config &config, Settings *out) {
   const bool codes_grads = replicas.grad_code != nullptr;
   ZERO_CHECK(!replicas.residual || codes_grads, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_RESIDUAL is set, but has no effect while ZERO_KEY_GRAD_CODE is ZERO_CODE_NONE: gradients are then sent in full");
+  ZERO_CHECK(!codes_grads || replicas.residual || !replicas.grad_code->sparse(), ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_GRAD_CODE is %s and ZERO_KEY_RESIDUAL ZERO_RESIDUAL_NONE, but the code drops most of each gradient, which would be "
+             "lost; use ZERO_RESIDUAL_F32",
+             choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE)));
   ZERO_CHECK(replicas.flush_period == 0 || codes_grads || out->gathers.code != nullptr, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_FLUSH_PERIOD is set, but has no effect while ZERO_KEY_GRAD_CODE and ZERO_KEY_GATHER_CODE are ZERO_CODE_NONE: "
              "gradients and parameters are then sent in full");
@@ -113,9 +161,13 @@ Status read_neighbours(const Config &config, ReplicaSettings *out) {
 /// Fails if nothing could follow by differences: no whole parameters are gathered from other ranks,
 /// or they are not updated from masters.
 Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
-  out->gathers.code = kernels::find_coder(config.i64(ZERO_KEY_GATHER_CODE));
+  out->gathers.code = kernels::find_coder(config.i64(ZERO_KEY_GATHER_CODE), out->replicas.code_top);
   if (out->gathers.code == nullptr) return {};
   const char *code = choice_name(ZERO_KEY_GATHER_CODE, config.i64(ZERO_KEY_GATHER_CODE));
+  ZERO_CHECK(!out->gathers.code->sparse(), ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_GATHER_CODE is %s, but with it parameters would need many steps to follow their masters; use ZERO_CODE_I4, "
+             "ZERO_CODE_I8 or ZERO_CODE_F8",
+             code);
   ZERO_CHECK(out->trains, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_GATHER_CODE is %s, but has no effect with ZERO_KEY_ALGORITHM \"none\", which updates no parameters", code);
   ZERO_CHECK(out->stage == 1 || out->stage == 2, ZERO_E_UNSUPPORTED,
@@ -161,18 +213,11 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
     ZERO_CHECK(!config.is_set(key) || replicas.part(), ZERO_E_INVALID_ARGUMENT,
                "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);
   }
-  replicas.grad_code = kernels::find_coder(config.i64(ZERO_KEY_GRAD_CODE));
-  replicas.sync_code = kernels::find_coder(config.i64(ZERO_KEY_SYNC_CODE));
-  ZERO_CHECK(replicas.grad_code == nullptr || replicas.sum_gradients(), ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_GRAD_CODE is %s, but no gradients travel between replicas: there is one (ZERO_KEY_REPLICA_RANKS), or each makes all "
-             "steps by itself (ZERO_KEY_SYNC_PERIOD)",
-             choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE)));
-  ZERO_CHECK(replicas.sync_code == nullptr || replicas.part(), ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together",
-             choice_name(ZERO_KEY_SYNC_CODE, config.i64(ZERO_KEY_SYNC_CODE)));
+  ZERO_TRY(read_codes(config, &replicas));
   ZERO_TRY(read_neighbours(config, &replicas));
   ZERO_TRY(read_gather_code(config, replicas.ranks, out));
   ZERO_TRY(read_residual(config, out));
+  ZERO_TRY(read_code_after(config, out));
   if (!replicas.any()) return {};
   ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_REPLICA_RANKS makes %lld replicas, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE all ranks hold one",
@@ -262,6 +307,9 @@ std::string Settings::text() const {
   add_code(ZERO_KEY_GRAD_CODE, replicas.grad_code);
   add_code(ZERO_KEY_GATHER_CODE, gathers.code);
   add_code(ZERO_KEY_SYNC_CODE, replicas.sync_code);
+  add(ZERO_KEY_CODE_TOP, std::to_string(replicas.code_top));
+  add(ZERO_KEY_CODE_AFTER, std::to_string(replicas.code_after));
+  add(ZERO_KEY_CODE_MOMENTUM, number_text(replicas.code_momentum));
   add_choice(ZERO_KEY_NEIGHBOURS, replicas.ring ? ZERO_NEIGHBOURS_RING : ZERO_NEIGHBOURS_NONE);
   add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   add(ZERO_KEY_FLUSH_PERIOD, std::to_string(replicas.flush_period));

@@ -27,6 +27,9 @@ struct ReplicaSettings {
   double outer_momentum;
   const kernels::Coder *grad_code;  ///< codes sums of gradients between replicas; nullptr: fp32
   const kernels::Coder *sync_code;  ///< codes changes of parameters; nullptr: fp32
+  int64_t code_top;                 ///< values of a line that ZERO_CODE_TOP keeps
+  int64_t code_after;               ///< steps before which nothing is coded
+  double code_momentum;             ///< that gradients get before they are coded; 0: none
   bool ring;                        ///< periods end with means over neighbours
   bool residual;                    ///< coding losses of gradients are added to later gradients
   /// Steps between two that send all coded values in full; 0: no step does.
@@ -35,9 +38,14 @@ struct ReplicaSettings {
   bool any() const { return count > 1; }
   /// Replicas make steps of their own, so that what they had in common is kept.
   bool part() const { return period > 1; }
-  /// True if the step after `calls` sends in full all that is otherwise coded: at each flush, and
-  /// in the last step before replicas part, because later steps could not send its coding losses.
-  bool in_full(int64_t calls) const { return (flush_period > 0 && (calls + 1) % flush_period == 0) || (part() && calls + 1 == after); }
+  /// False in the warm-up, in which nothing is coded.
+  bool codes(int64_t calls) const { return calls >= code_after; }
+  /// True if the step after `calls` sends gradients and parameters in full that are otherwise
+  /// coded. Such steps are those of the warm-up, each flush, and the last step before replicas
+  /// part, because later steps could not send its coding losses.
+  bool in_full(int64_t calls) const {
+    return !codes(calls) || (flush_period > 0 && (calls + 1) % flush_period == 0) || (part() && calls + 1 == after);
+  }
   /// Gradients of some steps are summed over all replicas.
   bool sum_gradients() const { return any() && (period == 1 || after > 0); }
 };

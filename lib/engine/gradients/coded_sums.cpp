@@ -15,31 +15,45 @@ int64_t CodedSums::largest_cut() const {
 int64_t CodedSums::workspace_nbytes() const {
   const int64_t largest = largest_cut();
   return (largest > 0 ? CodedMean::nbytes(*replicas_.grad_code, largest, replicas_.count) : 0) +
-         (replicas_.residual ? Residuals::nbytes(plan_, replicas_.count) : 0);
+         (replicas_.residual ? Residuals::nbytes(plan_, replicas_.count) : 0) +
+         (replicas_.code_momentum > 0 ? MomentumCorrection::nbytes(plan_) : 0);
 }
 
 Status CodedSums::open(const MemorySource &source) {
   full_lines_.resize(plan_.buckets().size());
   for (const int64_t index : plan_.order()) {
     const Range own = plan_.bucket(index).own;
-    const std::vector<uint8_t> all = plan_.shared_lines(index);
+    const std::vector<uint8_t> all = plan_.shared_lines(index, replicas_.grad_code->fills);
     if (!own.empty())
       full_lines_[static_cast<size_t>(index)].assign(all.begin() + own.begin / kLine, all.begin() + round_up(own.end, kLine) / kLine);
   }
   all_lines_.assign(static_cast<size_t>(round_up(largest_cut(), kLine) / kLine), 1);
   if (replicas_.residual) ZERO_TRY(residuals_.open(plan_, replicas_.count, source));
+  if (replicas_.code_momentum > 0) ZERO_TRY(momentum_.open(plan_, replicas_.code_momentum, source));
   return coded_.open(*replicas_.grad_code, largest_cut(), replicas_.count, source);
 }
 
 void CodedSums::close() {
   coded_.close();
   residuals_.close();
+  momentum_.close();
 }
 
 void CodedSums::begin_step(const StepTerms &terms) {
   across_ = terms.across;
   in_full_ = terms.in_full;
   residuals_.follow_loss_scale(terms.loss_scale);
+  momentum_.follow_loss_scale(terms.loss_scale);
+}
+
+void CodedSums::end_step(bool applied) {
+  residuals_.end_step(applied && across_, in_full_);
+  momentum_.end_step(applied);
+}
+
+void CodedSums::forget() {
+  residuals_.forget();
+  momentum_.forget();
 }
 
 /// A line that is sent in full loses nothing, so that its residual ends as zero.
@@ -48,8 +62,10 @@ Task CodedSums::sum(Group &group, int64_t bucket, Contribution given, ReduceScat
   const int64_t count = plan_.bucket(bucket).own.count();
   const std::vector<uint8_t> &shared = full_lines_[static_cast<size_t>(bucket)];
   const std::span<const uint8_t> full = in_full_ ? std::span<const uint8_t>(all_lines_).first(shared.size()) : shared;
+  CodingLoss loss = residuals_.of(bucket);
+  loss.velocity = momentum_.add(bucket, values);
   bool finite = true;
-  ZERO_CO_AWAIT(coded_.run(group, values, count, full, call.divisor, &finite, residuals_.of(bucket)));
+  ZERO_CO_AWAIT(coded_.run(group, values, count, full, call.divisor, &finite, loss));
   if (const DType dtype = result_dtype(call); dtype != DType::f32) {
     const void *source = values;
     finite = group.reducer()->reduce({call.out, &source, 1, count, DType::f32, ReduceOp::sum, 1, dtype}) && finite;

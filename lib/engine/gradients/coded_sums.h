@@ -1,9 +1,10 @@
-/// @file CodedSums: sums over replicas in a wire code, whose losses are added to later gradients if
-/// that is asked for.
+/// @file CodedSums: sums over replicas in a wire code, whose losses are added to later gradients,
+/// and which get momentum before they are coded, if that is asked for.
 #pragma once
 
 #include "engine/compute/coded_mean.h"
 #include "engine/config/settings.h"
+#include "engine/gradients/momentum_correction.h"
 #include "engine/gradients/reduce_strategy.h"
 #include "engine/gradients/residuals.h"
 #include "engine/layout/plan.h"
@@ -22,8 +23,8 @@ class CodedSums final : public ReduceStrategy {
   void close() override;
   Task sum(Group &group, int64_t bucket, Contribution given, ReduceScatter call) override;
   void begin_step(const StepTerms &terms) override;
-  void end_step(bool applied) override { residuals_.end_step(applied && across_, in_full_); }
-  void forget() override { residuals_.forget(); }
+  void end_step(bool applied) override;
+  void forget() override;
   Residuals *residuals() override { return replicas_.residual ? &residuals_ : nullptr; }
 
  private:
@@ -33,6 +34,7 @@ class CodedSums final : public ReduceStrategy {
   const ReplicaSettings &replicas_;
   CodedMean coded_;
   Residuals residuals_;
+  MomentumCorrection momentum_;
   /// By bucket and line of this rank's cut: not 0 if it is never coded.
   std::vector<std::vector<uint8_t>> full_lines_;
   std::vector<uint8_t> all_lines_;  ///< as many as the largest cut has, none coded

@@ -121,13 +121,18 @@ bool Plan::any_rows() const {
   return std::any_of(buckets_.begin(), buckets_.end(), [](const PlannedBucket &bucket) { return bucket.rows.count > 0; });
 }
 
-std::vector<uint8_t> Plan::shared_lines(int64_t index) const {
+std::vector<uint8_t> Plan::shared_lines(int64_t index, bool unfilled) const {
   const PlannedBucket &home = bucket(index);
   std::vector<uint8_t> shared(static_cast<size_t>(round_up(home.flat.count(), kLine) / kLine));
   for (const int64_t id : home.params) {
     const Range flat = param(id).flat;
     if (flat.count() < kLine) shared[static_cast<size_t>((flat.begin - home.flat.begin) / kLine)] = 1;
   }
+  if (!unfilled) return shared;
+  for (const Range &gap : home.gaps) {
+    for (int64_t line = gap.begin / kLine; line * kLine < gap.end; ++line) shared[static_cast<size_t>(line)] = 1;
+  }
+  if (home.flat.count() % kLine != 0) shared.back() = 1;
   return shared;
 }
 

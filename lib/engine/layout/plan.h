@@ -88,8 +88,9 @@ class Plan {
   /// Relative to the bucket.
   Range bucket_cut(int64_t index, int64_t rank) const;
   Cuts bucket_cuts(int64_t index) const;
-  /// One entry per line of the bucket: 1 if a tensor of less than a line is in it, otherwise 0.
-  std::vector<uint8_t> shared_lines(int64_t index) const;
+  /// One entry per line of the bucket: 1 if a tensor of less than a line is in it or, with
+  /// `unfilled`, if a part of it is in no tensor. Otherwise 0.
+  std::vector<uint8_t> shared_lines(int64_t index, bool unfilled = false) const;
   /// Relative to the tensor; {0, 0} if the rank owns none of it.
   Range param_cut(int64_t id, int64_t rank) const;
   /// All ranges are empty for a tensor without elements.

@@ -24,7 +24,10 @@ namespace {
   text += '\n';
 }
 
-const char *code_text(const kernels::Coder *code) { return code != nullptr ? code->text : "fp32"; }
+std::string code_text(const kernels::Coder *code) {
+  if (code == nullptr) return "fp32";
+  return code->text + (code->kept > 0 ? ", " + std::to_string(code->kept) + " of each " + std::to_string(kLine) : "");
+}
 
 }  // namespace
 
@@ -169,25 +172,31 @@ void OptimizerReport::describe_replicas(std::string &text) const {
            count_text(parts_.ranks(), "rank").c_str(), lld(parts_.rank()), lld(parts_.group->rank() / parts_.ranks()));
   if (replicas.sum_gradients()) {
     add_line(text, "gradients of %s are summed over all replicas, in %s; this rank sends at most %lld bytes",
-             replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step", code_text(replicas.grad_code),
-             lld(sent_across_nbytes(replicas.grad_code, false)));
+             replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step",
+             code_text(replicas.grad_code).c_str(), lld(sent_across_nbytes(replicas.grad_code, false)));
   }
   if (replicas.grad_code != nullptr && (replicas.residual || replicas.flush_period > 0)) {
     add_line(text, "rounding errors of coded gradients are %s; gradients are sent in full %s",
              replicas.residual ? "added to the gradients of the next step" : "dropped",
              replicas.flush_period > 0 ? ("once in " + count_text(replicas.flush_period, "step")).c_str() : "in no step");
   }
+  if (replicas.code_momentum > 0) {
+    add_line(text, "gradients get momentum %s before they are coded, which ends for each value when it is sent",
+             number_text(replicas.code_momentum).c_str());
+  }
+  if (replicas.code_after > 0)
+    add_line(text, "codes begin after %s; all travels in full before", count_text(replicas.code_after, "step").c_str());
   if (!replicas.part()) return;
   if (replicas.ring) {
     add_line(text, "rounds of replicas with neighbours in a ring: %safter every %s, in %s; this rank sends %lld bytes each time",
-             replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code),
+             replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code).c_str(),
              lld(parts_.replicas.sent_to_neighbours_nbytes()));
     return;
   }
   add_line(text,
            "synchronisation of replicas: %safter every %s, in %s, with outer rate %s and momentum %s; this rank sends about %lld "
            "bytes each time",
-           replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code),
+           replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code).c_str(),
            number_text(parts_.replicas.outer().lr).c_str(), number_text(parts_.replicas.outer().momentum).c_str(),
            lld(sent_across_nbytes(replicas.sync_code, parts_.updates_all())));
 }
@@ -197,7 +206,7 @@ int64_t OptimizerReport::sent_across_nbytes(const kernels::Coder *code, bool all
   int64_t nbytes = 0;
   for (const int64_t index : parts_.state.plan.order()) {
     const Range range = all ? Range{0, parts_.state.plan.bucket(index).flat.count()} : parts_.state.plan.bucket(index).own;
-    const std::vector<uint8_t> full = parts_.state.plan.shared_lines(index);
+    const std::vector<uint8_t> full = parts_.state.plan.shared_lines(index, code != nullptr && code->fills);
     const int64_t first = range.begin / kLine;
     const int64_t last = (range.end + kLine - 1) / kLine;
     if (range.empty()) continue;

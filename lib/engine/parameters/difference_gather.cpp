@@ -105,6 +105,8 @@ std::string DifferenceGather::text(int64_t ranks) const {
                      std::to_string(sent_nbytes(ranks)) + " bytes per gather";
   const int64_t period = settings_.replicas.flush_period;
   if (period > 0) text += ", and parameters in full once in " + count_text(period, "step");
+  if (settings_.replicas.code_after > 0)
+    text += ", and parameters in full in the first " + count_text(settings_.replicas.code_after, "step");
   return text;
 }
 

@@ -58,7 +58,8 @@ Status Replicas::open(std::shared_ptr<Group> within, std::shared_ptr<Group> acro
   changes_ = reinterpret_cast<float *>(memory_.data());
   if (settings_.ring) return neighbours_.open(largest_part(), *across_, source);
   if (settings_.sync_code == nullptr) return {};
-  for (int64_t index = 0; index < plan().bucket_count(); ++index) full_lines_.push_back(plan().shared_lines(index));
+  for (int64_t index = 0; index < plan().bucket_count(); ++index)
+    full_lines_.push_back(plan().shared_lines(index, settings_.sync_code->fills));
   return coded_.open(*settings_.sync_code, largest_part(), across_->size(), source);
 }
 
@@ -120,7 +121,8 @@ void Replicas::part() {
   }
 }
 
-Task Replicas::bring_together(Meeting meeting, double *out_spread) {
+Task Replicas::bring_together(Meeting meeting, bool codes, double *out_spread) {
+  codes_ = codes;
   Squares squares;
   for (const int64_t index : plan().order()) ZERO_CO_AWAIT(bring_bucket(meeting, index, squares));
   ZERO_CO_AWAIT(measure(meeting, squares, out_spread));
@@ -183,7 +185,7 @@ Task Replicas::average_with_neighbours(const Part &part, Squares &squares) {
 /// Codes keep no residual, so rounding errors are not made good later.
 Task Replicas::average_changes(const Part &part) {
   const int64_t count = part.range.count();
-  if (!coded_.codes()) co_return co_await all_reduce(*across_, changes_, changes_, count, DType::f32, ReduceOp::avg);
+  if (!coded_.codes() || !codes_) co_return co_await all_reduce(*across_, changes_, changes_, count, DType::f32, ReduceOp::avg);
   const std::vector<uint8_t> &full = full_lines_[static_cast<size_t>(part.bucket)];
   const std::span<const uint8_t> lines(full.begin() + part.range.begin / kLine, full.begin() + (part.range.end + kLine - 1) / kLine);
   bool finite = true;  // parameters may be anything

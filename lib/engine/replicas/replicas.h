@@ -82,8 +82,9 @@ class Replicas {
   /// @{
   /// Parameters, masters and averages become what the outer step makes of them, or means over
   /// neighbours. *out_spread: the mean of the norms of all replicas' changes once they have been
-  /// averaged, divided by that before; 1 where nothing changed.
-  Task bring_together(Meeting meeting, double *out_spread);
+  /// averaged, divided by that before; 1 where nothing changed. `codes`: changes are coded, if any
+  /// are.
+  Task bring_together(Meeting meeting, bool codes, double *out_spread);
   /// The elements that this rank updates become those of the first replica.
   Task take_first();
   /// *value becomes the largest.
@@ -146,6 +147,7 @@ class Replicas {
   NeighbourMean neighbours_;
   std::vector<std::vector<uint8_t>> full_lines_;  ///< by bucket: those that are not coded
   Outer outer_;
+  bool codes_ = true;  ///< in the synchronisation under way
   bool differ_ = false;
   bool anchored_ = false;  ///< anchors are the values that replicas last had in common
 };

@@ -111,6 +111,10 @@ c_enum! {
         GatherCode = ZERO_KEY_GATHER_CODE,
         /// A [`LineCode`](crate::LineCode): of changes of parameters between replicas.
         SyncCode = ZERO_KEY_SYNC_CODE,
+        /// Values of 256, 1 to 64, that [`LineCode::Top`](crate::LineCode::Top) keeps.
+        CodeTop = ZERO_KEY_CODE_TOP,
+        /// Steps before which nothing is coded.
+        CodeAfter = ZERO_KEY_CODE_AFTER,
         /// A [`Residual`](crate::Residual): what becomes of rounding errors of coded gradients.
         Residual = ZERO_KEY_RESIDUAL,
         /// Steps from one that sends all in full to the next; 0: none does.
@@ -167,6 +171,8 @@ c_enum! {
         OuterLr = ZERO_KEY_OUTER_LR,
         /// The momentum of the outer step.
         OuterMomentum = ZERO_KEY_OUTER_MOMENTUM,
+        /// The momentum that [`LineCode::Top`](crate::LineCode::Top) gives gradients; only in a config.
+        CodeMomentum = ZERO_KEY_CODE_MOMENTUM,
         /// Scalar of a running optimizer: steps applied so far.
         StepCount = ZERO_KEY_STEP_COUNT,
         /// Scalar of a running optimizer: steps skipped so far.

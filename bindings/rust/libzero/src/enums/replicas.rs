@@ -15,6 +15,10 @@ c_enum! {
         I8 = ZERO_CODE_I8,
         /// Integers to 7 with a scale per 256 elements.
         I4 = ZERO_CODE_I4,
+        /// The largest values only ([`Key::CodeTop`](crate::Key::CodeTop)).
+        Top = ZERO_CODE_TOP,
+        /// Signs and mean magnitudes only.
+        Sign = ZERO_CODE_SIGN,
     }
 }
 
