@@ -36,7 +36,11 @@ inline void decode_sign(const Coder &, const Table &, const std::byte *coded, fl
   float scale = 0;
   std::memcpy(&scale, coded, sizeof scale);
   const auto *bytes = reinterpret_cast<const uint8_t *>(coded + sizeof scale);
-  for (int64_t i = 0; i < kLine; ++i) out[i] = ((bytes[i / 8] >> (i % 8)) & 1) != 0 ? -scale : scale;
+  const auto scale_bits = std::bit_cast<uint32_t>(scale);
+  for (int64_t i = 0; i < kLine; ++i) {
+    const uint32_t negative = (static_cast<uint32_t>(bytes[i / 8]) >> (i % 8)) & 1;
+    out[i] = std::bit_cast<float>(scale_bits ^ (negative << 31));
+  }
 }
 
 }  // namespace zero::kernels::reference
