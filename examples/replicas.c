@@ -11,6 +11,8 @@
 
 const char replica_usage[] =
     "  --replica-ranks R    consecutive ranks share one replica of the model; -1: those of a host; default 0: all ranks\n"
+    "  --param-ranks R      with --stage 3: consecutive ranks share the parameters, all ranks the states; -1: those of a host;\n"
+    "                       default 0: parameters are shared as states are\n"
     "  --sync-every H       replicas make steps of their own and meet after every H; default 1: they make every step together\n"
     "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n"
     "  --neighbours KIND    none (default): replicas meet all others, or ring: each meets the one before it and the one behind\n"
@@ -68,6 +70,7 @@ static int read_compression(const char *name, const char *text, struct replica_o
 
 int replica_option(struct replica_options *options, const char *name, const char *text) {
   if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
+  if (strcmp(name, "param-ranks") == 0) return read_whole(name, text, -1, &options->param_ranks);
   if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
   if (strcmp(name, "grad-code") == 0) return read_code(name, text, &options->grad_code);
   if (strcmp(name, "gather-code") == 0) return read_code(name, text, &options->gather_code);
@@ -105,6 +108,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
     int64_t value;
     const char *what;
   } kChosen[] = {{ZERO_KEY_REPLICA_RANKS, options->ranks, "set ranks of a replica"},
+                 {ZERO_KEY_PARAM_RANKS, options->param_ranks, "set ranks that share parameters"},
                  {ZERO_KEY_SYNC_PERIOD, options->every, "set period"},
                  {ZERO_KEY_GRAD_CODE, options->grad_code, "set code of gradients"},
                  {ZERO_KEY_GATHER_CODE, options->gather_code, "set code of gathers"},

@@ -7,6 +7,7 @@
 
 struct replica_options {
   int64_t ranks;     /* of one replica; 0: all, -1: those of a host */
+  int64_t param_ranks; /* that hold all parameters of stage 3 between them; 0: as states, -1: those of a host */
   int64_t every;     /* steps from one synchronisation to the next; 0 and 1: replicas make every step together */
   int64_t nesterov;  /* synchronisations end with an outer step */
   int64_t neighbours; /* a zero_neighbours: the replicas that meet */

@@ -39,6 +39,7 @@ static const struct refusal kRefusals[] = {
     {"bucket-bytes", NULL, NULL, kTogether},
     {"caller-memory", NULL, NULL, kTogether},
     {"replica-ranks", NULL, NULL, kTogether},
+    {"param-ranks", NULL, NULL, kTogether},
     {"sync-every", NULL, NULL, kTogether},
     {"outer", NULL, NULL, kTogether},
     {"neighbours", NULL, NULL, kTogether},

@@ -70,6 +70,7 @@ const (
 	KeyCodeAfter           = Key(czero.ZERO_KEY_CODE_AFTER)            // i64: steps before which nothing is coded
 	KeyResidual            = Key(czero.ZERO_KEY_RESIDUAL)              // i64, a Residual: what becomes of rounding errors of coded gradients
 	KeyFlushPeriod         = Key(czero.ZERO_KEY_FLUSH_PERIOD)          // i64: steps from one that sends all in full to the next; 0: none does
+	KeyParamRanks          = Key(czero.ZERO_KEY_PARAM_RANKS)           // i64: in stage 3, ranks over which parameters are sharded; 0: as states; -1: those of a host
 	KeyNeighbours          = Key(czero.ZERO_KEY_NEIGHBOURS)            // i64, a Neighbours: the replicas that the end of a period averages
 	KeyStrategy            = Key(czero.ZERO_KEY_STRATEGY)              // str: "hsdp", "diloco", "zeropp" or "slow_link"
 )

@@ -236,6 +236,7 @@ static const struct option kOptions[] = {
     {"resume", no_argument, NULL, kSaves},
     {"stop-exit", required_argument, NULL, kSaves},
     {"replica-ranks", required_argument, NULL, kReplicas},
+    {"param-ranks", required_argument, NULL, kReplicas},
     {"sync-every", required_argument, NULL, kReplicas},
     {"outer", required_argument, NULL, kReplicas},
     {"neighbours", required_argument, NULL, kReplicas},

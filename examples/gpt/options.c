@@ -127,6 +127,7 @@ static const struct rule kRules[] = {
     {"resume", kFlag, AT(saves.resume), 0, 0, NULL},
     {"stop-exit", kWhole, AT(saves.stop_exit), 0, 255, NULL},
     {"replica-ranks", kWhole, AT(replicas.ranks), -1, 1024, NULL},
+    {"param-ranks", kWhole, AT(replicas.param_ranks), -1, 1024, NULL},
     {"sync-every", kWhole, AT(replicas.every), 1, 1e12, NULL},
     {"grad-code", kChoice, AT(replicas.grad_code), 0, 0, kCodes},
     {"gather-code", kChoice, AT(replicas.gather_code), 0, 0, kCodes},

@@ -217,6 +217,11 @@ enum zero_key {
       steps, counted by their calls, one sends gradients, residuals included, and parameters in
       full. 0 = none does. */
   ZERO_KEY_FLUSH_PERIOD = 345,
+  /** i64, -1 .. 2^20, default 0: in stage 3, consecutive ranks over which parameters are sharded,
+      while states and gradients stay sharded over all ranks of a replica (replicas.h). 0 =
+      parameters are sharded as states; -1 = over the ranks of a host. It divides the number of
+      ranks of a replica. Stages 0 to 2 return ZERO_E_UNSUPPORTED. */
+  ZERO_KEY_PARAM_RANKS = 346,
   /** i64, a zero_neighbours, default ZERO_NEIGHBOURS_NONE: the replicas that the end of a period
       (ZERO_KEY_SYNC_PERIOD) averages: all of them, or each with its neighbours (replicas.h). */
   ZERO_KEY_NEIGHBOURS = 347,

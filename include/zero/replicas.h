@@ -168,6 +168,25 @@
  *   ZERO_UNFILLED_UNTOUCHED, ZERO_ROUNDING_STOCHASTIC, algorithm "none", and parameters that train
  *   in 8 bits or, of 16 bits, without ZERO_MASTER_F32.
  *
+ * **Parameters over fewer ranks than states.** In stage 3, ZERO_KEY_PARAM_RANKS = R shards
+ * parameters over R consecutive ranks, for example those of a host (-1). Gradients and states stay
+ * sharded over all ranks of a replica (the secondary partition of ZeRO++: Wang et al., 2023, there
+ * hpZ). With N ranks in a replica there are N/R copies of the parameters. A rank keeps its own
+ * shard and, of each other copy, that of the rank with the same place.
+ * - New values go to the other copies once, at the end of a step. zero_optimizer_param_acquire()
+ *   gathers among R ranks only, however often it is called.
+ * - Copies follow every step, begin, load and synchronisation. They follow zero_optimizer_write()
+ *   and zero_optimizer_init_param() at the next acquire or begin, and edits through views at
+ *   zero_optimizer_gather() or begin.
+ * - The bits are those of stage 3 without the key. Saves do not depend on it.
+ * - zero_optimizer_verify() compares the copies, too.
+ * - Memory: parameters take 1/R of their bytes, in the place of 1/N.
+ * - Traffic: a rank sends N/R - 1 times the elements that it owns per step, and R - 1 times those
+ *   that it keeps per acquire of all parameters. Between hosts of R ranks a parameter of b bytes
+ *   costs 4 + b, in the place of 4 + 2 b for each micro-step.
+ * - R divides the ranks of a replica. Refused: stages 0 to 2, where every rank keeps whole
+ *   parameters, and ZERO_TIER_DEVICE.
+ *
  * **Strategies.** ZERO_KEY_STRATEGY sets the keys that are listed here, but for those that the
  * config sets itself. Replicas are the ranks of a host.
  * - "hsdp": ZERO_KEY_REPLICA_RANKS -1. Hybrid sharding.

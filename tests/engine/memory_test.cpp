@@ -192,6 +192,7 @@ TEST_P(CostOfStages, StepsAfterTheSecondAllocateNothing) {
   manner.bucket_nbytes = 16'384;
   for (const bool overlap : {false, true}) {
     manner.overlap = overlap;
+    manner.param_ranks = ranks / 2;  // in stage 3
     std::atomic<int64_t> allocated{0};
     std::barrier all_ranks(ranks);
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {

@@ -84,6 +84,8 @@ Manner random_manner(uint64_t seed, int64_t ranks) {
   manner.norm = random() % 2 == 0;
   manner.one_copy = random() % 3 == 0;
   manner.splits = random() % 3 == 0;
+  const int64_t param_ranks = static_cast<int64_t>(random() % static_cast<uint64_t>(ranks)) + 1;
+  if (ranks % param_ranks == 0) manner.param_ranks = param_ranks;
   return manner;
 }
 

@@ -27,12 +27,13 @@ struct Setting {
   bool overlap;
   int64_t per_host;  ///< ranks of a host; 0: all share one
   bool one_copy = false;
+  int64_t param_ranks = 0;
 };
 
 std::string name_of(const testing::TestParamInfo<Setting> &info) {
   const Setting &setting = info.param;
   return "Stage" + std::to_string(setting.stage) + (setting.overlap ? "Overlap" : "") + (setting.per_host > 0 ? "Hosts" : "") +
-         (setting.one_copy ? "OneCopy" : "");
+         (setting.one_copy ? "OneCopy" : "") + (setting.param_ranks > 0 ? "ParamsOver" + std::to_string(setting.param_ranks) : "");
 }
 
 Model model_of(const Setting &setting) {
@@ -47,6 +48,7 @@ Manner manner_of(const Setting &setting) {
   manner.stage = setting.stage;
   manner.overlap = setting.overlap;
   manner.one_copy = setting.one_copy;
+  manner.param_ranks = setting.param_ranks;
   manner.bucket_nbytes = 8192;
   return manner;
 }
@@ -91,6 +93,8 @@ Held hold(Optimizer &optimizer, const Model &model) {
     expect_ok(optimizer.param_release(id), "param_release");
     held.whole.push_back(std::move(values));
   }
+  // Parameters of other ranks than the one that leaves next may still be under way.
+  expect_ok(optimizer.group()->queue()->run(barrier(*optimizer.group())), "barrier");
   return held;
 }
 
@@ -200,7 +204,8 @@ INSTANTIATE_TEST_SUITE_P(Settings, Salvage,
                          testing::Values(Setting{0, false, 0}, Setting{1, false, 0}, Setting{2, false, 0}, Setting{3, false, 0},
                                          Setting{0, true, 0}, Setting{1, true, 0}, Setting{2, true, 0}, Setting{3, true, 0},
                                          Setting{0, false, 2}, Setting{1, false, 2}, Setting{2, false, 2}, Setting{3, true, 2},
-                                         Setting{1, false, 0, true}, Setting{2, true, 0, true}),
+                                         Setting{1, false, 0, true}, Setting{2, true, 0, true}, Setting{3, false, 0, false, 1},
+                                         Setting{3, true, 2, false, 2}),
                          name_of);
 
 TEST_P(Salvage, ReturnsTheLastStepWhenARankLeftBeforeTheNext) {

@@ -73,7 +73,7 @@ std::string Manner::text() const {
          std::to_string(order_seed) + " source " + std::to_string(source) + " verify every " + std::to_string(verify_every) + " norm " +
          std::to_string(norm) + " one copy " + std::to_string(keeps_one_copy()) + " device " + std::to_string(remote != nullptr ? 1 : 0) +
          " kept there " + std::to_string(kept_there ? 1 : 0) + " splits " + std::to_string(splits ? 1 : 0) + " ranks of a replica " +
-         std::to_string(replica_ranks);
+         std::to_string(replica_ranks) + " for parameters " + std::to_string(param_ranks);
 }
 
 float value_at(uint64_t seed, uint64_t stream, int64_t index) {
@@ -190,6 +190,9 @@ Config make_config(const Model &model, const Manner &manner) {
   set_recipe(config, model.recipe);
   const int64_t replica_ranks = replica_ranks_of(model, manner);
   EXPECT_TRUE(config.set_i64(ZERO_KEY_REPLICA_RANKS, replica_ranks == model.ranks ? 0 : replica_ranks).ok());
+  const bool spreads = manner.stage == 3 && !manner.kept_there && manner.param_ranks != 0;
+  const bool divides = spreads && replica_ranks % manner.param_ranks == 0;
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_PARAM_RANKS, divides ? manner.param_ranks : 0).ok());
   if (model.algorithm == "custom") return config;
   EXPECT_TRUE(config.set_f64(ZERO_KEY_LR, 0.01).ok());
   EXPECT_TRUE(config.set_f64(ZERO_KEY_WEIGHT_DECAY, model.weight_decay).ok());

@@ -137,6 +137,7 @@ struct Manner {
   bool one_copy = false;  ///< of whole parameters, where the stage allows it
   bool splits = false;    ///< every second step is reduce, apply and gather
   int64_t replica_ranks = 0;  ///< of replicas that make every step together; 0: there is one
+  int64_t param_ranks = 0;    ///< over which stage 3 shards parameters, where it can; 0: as states; -1: those of a host
   bool norm = true;       ///< the norm is asked for, which needs reductions before updates
   MakeDomain domain = {};  ///< the memory that the optimizer is kept in; empty: the host's as ever
 

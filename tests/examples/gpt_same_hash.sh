@@ -57,6 +57,9 @@ else
   world 4 "0 3" "1 3"
   world 2 "0 3" "" --precision bf16
   world 4 3 2 --precision bf16 --micro-steps 2 --batch 8 --untied-head
+  # Parameters over fewer ranks than states.
+  for ranks in 1 2; do run --ranks 4 --stage 3 --param-ranks $ranks --precision bf16 --micro-steps 2 --batch 8 --untied-head; done
+  run --ranks 4 --stage 3 --param-ranks 2 --mode processes --precision bf16 --micro-steps 2 --batch 8 --untied-head
 fi
 # What must change the result does: otherwise the comparisons above compare nothing.
 if [ "$(echo "$results" | grep -o 'hash=[0-9a-f]*' | sort -u | wc -l)" -ne "$(echo "$results" | grep -o hash= | wc -l)" ]; then

@@ -196,6 +196,33 @@ Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
   return {};
 }
 
+/// Fails if parameters could not be sharded over these ranks while states are sharded over all of a
+/// replica.
+Status read_param_ranks(const Config &config, const RankPlace &place, Settings *out) {
+  const int64_t given = config.i64(ZERO_KEY_PARAM_RANKS);
+  if (given == 0) return {};
+  ZERO_CHECK(
+      out->stage == 3, ZERO_E_UNSUPPORTED,
+      "ZERO_KEY_PARAM_RANKS is %lld and ZERO_KEY_STAGE %lld, but in stages 0 to 2 every rank keeps whole parameters; use stage 3, or "
+      "leave ZERO_KEY_PARAM_RANKS at 0",
+      lld(given), lld(out->stage));
+  ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_PARAM_RANKS is %lld and ZERO_KEY_TIER ZERO_TIER_DEVICE, but copies of parameters are kept in memory of the host "
+             "only; use ZERO_TIER_HOST, or leave ZERO_KEY_PARAM_RANKS at 0",
+             lld(given));
+  ZERO_CHECK(given > 0 || (place.size % place.local_size == 0 && place.rank % place.local_size == place.local_rank), ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_PARAM_RANKS is -1, but rank %lld is number %lld of %lld on its host; each host must have equally many ranks, which "
+             "follow one another",
+             lld(place.rank), lld(place.local_rank), lld(place.local_size));
+  const int64_t ranks = given > 0 ? given : place.local_size;
+  ZERO_CHECK(out->replicas.ranks % ranks == 0, ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_PARAM_RANKS makes parameters sharded over %lld ranks, but must divide the %lld ranks of a replica "
+             "(ZERO_KEY_REPLICA_RANKS)",
+             lld(ranks), lld(out->replicas.ranks));
+  if (ranks < out->replicas.ranks) out->gathers.param_ranks = ranks;
+  return {};
+}
+
 /// A key that could have no effect is an error.
 Status read_replicas(const Config &config, const RankPlace &place, Settings *out) {
   ReplicaSettings &replicas = out->replicas;
@@ -266,6 +293,7 @@ Status read_settings(const Config &config, const RankPlace &place, Settings *out
   settings.monitoring.verify_every = config.i64(ZERO_KEY_VERIFY_EVERY);
   ZERO_TRY(read_tier(config, place.size, &settings));
   ZERO_TRY(read_replicas(config, place, &settings));
+  ZERO_TRY(read_param_ranks(config, place, &settings));
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), settings.replicas.ranks, &settings.shard_weights,
                                settings.replicas.any() ? "a replica" : "the group"));
   settings.memory.hook = config.hook;
@@ -310,6 +338,7 @@ std::string Settings::text() const {
   add(ZERO_KEY_CODE_TOP, std::to_string(replicas.code_top));
   add(ZERO_KEY_CODE_AFTER, std::to_string(replicas.code_after));
   add(ZERO_KEY_CODE_MOMENTUM, number_text(replicas.code_momentum));
+  add(ZERO_KEY_PARAM_RANKS, std::to_string(gathers.param_ranks));
   add_choice(ZERO_KEY_NEIGHBOURS, replicas.ring ? ZERO_NEIGHBOURS_RING : ZERO_NEIGHBOURS_NONE);
   add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);
   add(ZERO_KEY_FLUSH_PERIOD, std::to_string(replicas.flush_period));

@@ -69,6 +69,8 @@ struct GatherSettings {
   /// Code of the differences by which parameters follow their masters; nullptr: parameters are
   /// gathered themselves.
   const kernels::Coder *code;
+  /// Stage 3: consecutive ranks over which parameters are sharded; 0: those over which states are.
+  int64_t param_ranks;
   int64_t ahead_nbytes;  ///< gathered ahead in stage 3
   bool ahead_follows;    ///< at most what the layout chooses
 };

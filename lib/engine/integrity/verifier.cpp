@@ -27,9 +27,11 @@ int64_t most_common(std::span<const uint64_t> hashes) {
 
 }  // namespace
 
-Status Verifier::open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, int64_t every, bool one_copy) {
-  group_ = std::move(group);
-  across_ = std::move(across);
+Status Verifier::open(const OptimizerGroups &groups, int64_t every, bool one_copy) {
+  group_ = groups.gather();
+  holders_ = groups.holders();
+  copies_ = groups.copies();
+  across_ = groups.across();
   every_ = every;
   one_copy_ = one_copy;
   if (every > 0) list_updated(Which::all, shards_);
@@ -39,6 +41,8 @@ Status Verifier::open(std::shared_ptr<Group> group, std::shared_ptr<Group> acros
 void Verifier::close() {
   shards_.clear();
   group_.reset();
+  holders_.reset();
+  copies_.reset();
   across_.reset();
 }
 
@@ -55,6 +59,23 @@ void Verifier::list_updated(Which which, Checksums &out) const {
 void Verifier::list_replicas(Checksums &out) const {
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (params_[id].count > 0 && !params_[id].tied()) list_slots(id, {0, params_[id].count}, Which::whole, out);
+  }
+}
+
+/// Lists the cuts of sharded parameters that this rank holds, its own and others'.
+void Verifier::list_copies(Checksums &out) const {
+  for (int64_t id = 0; id < params_.size(); ++id) {
+    if (!tensors_.sharded(id) || params_[id].tied()) continue;
+    for (const int32_t number : {ZERO_SLOT_PARAM, ZERO_SLOT_PARAM_SCALE}) {
+      const Slot *slot = nullptr;
+      if (!tensors_.find(number, id, &slot)) continue;
+      const SlotPlace &place = tensors_.place(*slot, id);
+      for (const HeldPiece &piece : tensors_.held(*slot, id)) {
+        const int64_t begin = place.entries(piece.range.begin);
+        const int64_t count = place.entries(piece.range.end) - begin;
+        if (!piece.range.empty()) out.add({id, number, begin, count, piece.data, dtype_nbytes(place.dtype)});
+      }
+    }
   }
 }
 
@@ -138,6 +159,7 @@ Task Verifier::compare_replicas(bool alike, Finding &finding, int64_t *out_nbyte
   *out_nbytes = replicas.nbytes();
   ZERO_CO_TRY(replicas.take(kernels_));
   ZERO_CO_AWAIT(compare(within(), replicas, finding));
+  if (copies_ != nullptr && finding.found == ZERO_FINDING_NONE) ZERO_CO_AWAIT(compare_copies(finding, out_nbytes));
   if (across_ == nullptr) co_return Status();
   ZERO_CO_AWAIT(share_in(*across_, finding));
   if (!alike || finding.found != ZERO_FINDING_NONE) co_return Status();
@@ -147,6 +169,16 @@ Task Verifier::compare_replicas(bool alike, Finding &finding, int64_t *out_nbyte
   ZERO_CO_TRY(of_all.take(kernels_));
   ZERO_CO_AWAIT(compare({*across_, group_->rank(), group_->size()}, of_all, finding));
   co_return co_await share_in(*group_, finding);
+}
+
+/// A difference is known to the ranks that hold the same cuts. One of each of them is in a block.
+Task Verifier::compare_copies(Finding &finding, int64_t *out_nbytes) const {
+  Checksums copies;
+  list_copies(copies);
+  *out_nbytes += copies.nbytes();
+  ZERO_CO_TRY(copies.take(kernels_));
+  ZERO_CO_AWAIT(compare({*copies_, within().first + group_->rank() % holders_->size(), holders_->size()}, copies, finding));
+  co_return co_await share_in(*holders_, finding);
 }
 
 /// Gathers the hashes of all chunks on all ranks, then the bytes of the first chunk that differs.

@@ -8,6 +8,7 @@
 #include "engine/compute/step_state.h"
 #include "engine/integrity/checksums.h"
 #include "engine/layout/params.h"
+#include "engine/ranks/optimizer_groups.h"
 #include "engine/storage/tensor_slots.h"
 #include "group/group.h"
 
@@ -41,8 +42,7 @@ class Verifier {
 
   /// Call once slots have their addresses. Every `every`-th step compares shards; 0: none does.
   /// `one_copy`: all ranks share one copy of the parameters, which then are no replicas.
-  /// `across`: the ranks with the same shard in all replicas, or nullptr.
-  Status open(std::shared_ptr<Group> group, std::shared_ptr<Group> across, int64_t every, bool one_copy);
+  Status open(const OptimizerGroups &groups, int64_t every, bool one_copy);
   void close();
 
   /// @name Shards. Nothing happens between steps that compare.
@@ -64,8 +64,9 @@ class Verifier {
   /// Replaces each rank's finding by the first one of this replica's ranks, with the chunks of all
   /// of them. The result is the same on all ranks.
   Task share(Finding &finding) { return share_in(*group_, finding); }
-  /// Compares the slots that every rank of this replica keeps in full. With `alike`, also compares
-  /// the slots that are equal in all replicas. The finding is the same on all ranks. *out_nbytes:
+  /// Compares the slots that every rank of this replica keeps in full, and the cuts of sharded
+  /// parameters that several keep. With `alike`, also compares the slots that are equal in all
+  /// replicas. The finding is the same on all ranks. *out_nbytes:
   /// bytes that were compared.
   Task compare_replicas(bool alike, Finding &finding, int64_t *out_nbytes);
 
@@ -81,9 +82,11 @@ class Verifier {
 
   Compared within() const { return {*group_, across_ != nullptr ? across_->rank() * group_->size() : 0, 1}; }
   Task share_in(Group &group, Finding &finding) const;
+  Task compare_copies(Finding &finding, int64_t *out_nbytes) const;
   Task compare(Compared ranks, const Checksums &alike, Finding &finding) const;
   void list_updated(Which which, Checksums &out) const;
   void list_replicas(Checksums &out) const;
+  void list_copies(Checksums &out) const;
   void list_slots(int64_t id, Range range, Which which, Checksums &out) const;
   void narrow_down(const Compared &ranks, const SlotPart &chunk, std::span<const uint64_t> hashes, const std::vector<std::byte> &pieces,
                    Finding &finding) const;
@@ -94,7 +97,9 @@ class Verifier {
   const Kernels &kernels_;
   const StepState &run_;
   std::shared_ptr<Group> group_;
-  std::shared_ptr<Group> across_;
+  std::shared_ptr<Group> holders_;  ///< those that hold all sharded parameters between them
+  std::shared_ptr<Group> copies_;   ///< those that hold the same cuts of them; may be nullptr
+  std::shared_ptr<Group> across_;   ///< those with the same shard in all replicas; may be nullptr
   int64_t every_ = 0;
   bool one_copy_ = false;
   Checksums shards_;          ///< for the slots that this rank updates, if every_ is set

@@ -79,7 +79,8 @@ int64_t Layout::formula_nbytes() const {
     int64_t states = 0;
     for (const SlotFormat &slot : format.states) states += count / slot.per * dtype_nbytes(slot.dtype);
     const int64_t param = count * dtype_nbytes(format.param);
-    sum += format.kept_whole ? param : share(param, 3);
+    const bool copied = settings_.gathers.param_ranks > 0;
+    sum += format.kept_whole ? param : copied ? param / settings_.gathers.param_ranks : share(param, 3);
     sum += share(format.trains ? count * dtype_nbytes(format.grad) : 0, 2) + share(states, 1);
   }
   return sum;
@@ -126,7 +127,7 @@ void Layout::make_plan(int64_t rank) {
     spaces.push_back({bucket_nbytes_ / dtype_nbytes(moved), format.trains, format.whole_tensors()});
   }
   const Weights weights(settings_.shard_weights);
-  plan_ = Plan({tensors, spaces, params_.order(), weights, rank});
+  plan_ = Plan({tensors, spaces, params_.order(), weights, rank, settings_.gathers.param_ranks});
 }
 
 }  // namespace zero

@@ -6,7 +6,8 @@
 
 namespace zero {
 
-Plan::Plan(const PlanInput &input) : weights_(input.weights) {
+Plan::Plan(const PlanInput &input)
+    : weights_(input.weights), rank_(input.rank), block_ranks_(input.param_ranks > 0 ? input.param_ranks : weights_.size()) {
   lay_out(input);
   assign_whole_tensors(input);
   cut_params(input);
@@ -149,6 +150,23 @@ Range Plan::own_param_cut(int64_t id) const {
 Cuts Plan::param_cuts(int64_t id) const {
   Cuts cuts(static_cast<size_t>(rank_count()));
   for (int64_t rank = 0; rank < rank_count(); ++rank) cuts[static_cast<size_t>(rank)] = param_cut(id, rank);
+  return cuts;
+}
+
+Cuts Plan::held_cuts(int64_t index) const {
+  Cuts cuts(static_cast<size_t>(block_count()));
+  int64_t end = 0;
+  for (int64_t block = 0; block < block_count(); ++block) {
+    const int64_t begin = end;
+    end += bucket_cut(index, twin(block)).count();
+    cuts[static_cast<size_t>(block)] = {begin, end};
+  }
+  return cuts;
+}
+
+Cuts Plan::param_cuts(int64_t id, int64_t block) const {
+  Cuts cuts(static_cast<size_t>(block_ranks_));
+  for (int64_t place = 0; place < block_ranks_; ++place) cuts[static_cast<size_t>(place)] = param_cut(id, block * block_ranks_ + place);
   return cuts;
 }
 

@@ -36,6 +36,7 @@ struct PlanInput {
   std::span<const int64_t> order;  ///< ids in the order in which gradients become ready
   const Weights &weights;
   int64_t rank;
+  int64_t param_ranks = 0;  ///< those of a block; 0: all ranks
 };
 
 struct PlannedParam {
@@ -101,6 +102,21 @@ class Plan {
   Range part_of(int64_t id, Range in_bucket) const;
   /// @}
 
+  /// @name Blocks of ranks
+  /// The ranks of a block hold all parameters of stage 3 between them. A rank therefore holds, of
+  /// the cuts of each block, that of the rank in its own place: its shard, and copies of others.
+  /// @{
+  int64_t block_count() const { return rank_count() / block_ranks_; }
+  int64_t block_ranks() const { return block_ranks_; }
+  int64_t own_block() const { return rank_ / block_ranks_; }
+  /// The rank of a block whose cuts this rank holds.
+  int64_t twin(int64_t block) const { return block * block_ranks_ + rank_ % block_ranks_; }
+  /// The cuts of a bucket that this rank holds, by block, laid end to end.
+  Cuts held_cuts(int64_t index) const;
+  /// param_cut() of the ranks of a block.
+  Cuts param_cuts(int64_t id, int64_t block) const;
+  /// @}
+
   /// Buckets that have gradients, in the order of their reductions.
   const std::vector<int64_t> &order() const { return order_; }
   /// The most buckets held at once if gradients arrive in the order of the input. These are the
@@ -125,6 +141,8 @@ class Plan {
   void count_held(const PlanInput &input, std::span<const size_t> last);
 
   Weights weights_;
+  int64_t rank_ = 0;
+  int64_t block_ranks_ = 1;
   std::vector<PlannedParam> params_;
   std::vector<PlannedBucket> buckets_;
   std::vector<int64_t> order_;

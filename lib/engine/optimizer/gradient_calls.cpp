@@ -94,7 +94,7 @@ Task GradientCalls::micro_step(int32_t kind) {
   if (parts_.gradients.reduces_micro_step()) {
     ZERO_CO_AWAIT(parts_.gathers.end());
     parts_.groups.name_caller(Caller::micro_sums);
-    ZERO_CO_AWAIT(around(*parts_.groups.gather(), parts_.gradients.end_micro_step(), parts_.gradients.progress(false)));
+    ZERO_CO_AWAIT(parts_.groups.around_gathers(parts_.gradients.end_micro_step(), parts_.gradients.progress(false)));
   } else {
     ZERO_CO_AWAIT(parts_.gradients.end_micro_step());
   }

@@ -94,7 +94,7 @@ Status StateAccess::init_param(int64_t id, int32_t initialiser, double a, double
   const Status arrived = parts_.gathers.all_arrived();
   if (!arrived.ok()) parts_.guard.lose(arrived);
   ZERO_TRY(arrived);
-  parts_.first_values.note_params(parts_.guard.phase() == CallGuard::Phase::running, true);
+  parts_.first_values.note_params(id, parts_.guard.phase() == CallGuard::Phase::running, true);
   const Range range = parts_.state.tensors.updated(id);
   if (range.empty()) return {};
   const Slot *master = nullptr;

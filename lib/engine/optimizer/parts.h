@@ -43,6 +43,8 @@ struct OptimizerOrigin {
 struct PeerArenas {
   PeerViews grads;
   PeerViews params;
+  PeerViews block_params;   ///< those of the ranks of a block (OptimizerGroups::holders())
+  PeerViews copied_params;  ///< those of the ranks that hold the same cuts
   PeerViews states;  ///< used if states are shared
 };
 

@@ -236,12 +236,14 @@ void OptimizerReport::describe_space(std::string &text, size_t space) const {
 }
 
 void OptimizerReport::describe_memory(std::string &text) const {
-  static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N"};
-  const int64_t stage = parts_.alone() ? 0 : parts_.settings.stage;
+  static constexpr const char *kFormulas[] = {"p + g + s", "p + g + s/N", "p + (g + s)/N", "(p + g + s)/N", "p/R + (g + s)/N"};
+  const bool copied = parts_.groups.copies() != nullptr;
+  const int64_t row = parts_.alone() ? 0 : copied ? 4 : parts_.settings.stage;
   add_line(text,
-           "memory: N ranks%s, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
-           parts_.settings.replicas.any() ? " of a replica" : "", parts_.one_copy() ? " (on rank 0 only)" : "", kFormulas[stage],
-           lld(formula_nbytes(ZERO_MEMORY_TOTAL)), lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
+           "memory: N ranks%s%s, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
+           parts_.settings.replicas.any() ? " of a replica" : "", copied ? ", R of them (ZERO_KEY_PARAM_RANKS) for all parameters" : "",
+           parts_.one_copy() ? " (on rank 0 only)" : "", kFormulas[row], lld(formula_nbytes(ZERO_MEMORY_TOTAL)),
+           lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
                                            "staging", "buffer", "accumulated", "module_buffer", "workspace"};
   static_assert(std::size(kNames) == Accounting::kCategories);

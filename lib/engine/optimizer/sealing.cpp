@@ -64,9 +64,12 @@ Task Sealing::seal() {
 Task Sealing::make_groups() {
   const Reducer &whole = *parts_.group->reducer();
   ZERO_CO_AWAIT(parts_.groups.open(parts_.memory->reducer(whole), parts_.memory->host_reducer(whole),
-                                   parts_.state.layout.most_round_nbytes(), parts_.ranks()));
+                                   parts_.state.layout.most_round_nbytes(), parts_.ranks(), parts_.settings.gathers.param_ranks));
   if (parts_.groups.model() != nullptr) parts_.gradients.reductions().go_on_beside(*parts_.groups.model());
   parts_.gradients.reductions().go_on_beside(*parts_.groups.gather());
+  if (parts_.groups.copies() == nullptr) co_return Status();
+  parts_.gradients.reductions().go_on_beside(*parts_.groups.holders());
+  parts_.gradients.reductions().go_on_beside(*parts_.groups.copies());
   co_return Status();
 }
 
@@ -104,7 +107,7 @@ Task Sealing::agree_on_plan() {
 /// Before anything is made: groups meet, and memory is shared, one after another; what is shared
 /// keeps a descriptor each.
 Status Sealing::check_room_to_meet() const {
-  constexpr int64_t kMostShared = 3;  // gradients, parameters, states
+  constexpr int64_t kMostShared = 5;  // gradients, parameters in three groups, states
   const int64_t to_meet = parts_.group->size() == 1 ? 0 : parts_.group->transport().capabilities().descriptors_to_meet;
   if (to_meet == 0) return {};
   const std::string what = "rank " + std::to_string(parts_.group->rank()) + " has too few file descriptors to seal an optimizer of " +
@@ -170,7 +173,7 @@ Status Sealing::allocate() {
     ZERO_TRY(parts_.replicas.open(parts_.groups.gather(), parts_.groups.across(), parts_.memory_source()));
     ZERO_TRY(parts_.state.quantized_params.open(parts_.memory_source()));
     ZERO_TRY(parts_.registry.module_buffers.allocate(parts_.host_source()));
-    ZERO_TRY(parts_.gathers.open(parts_.groups.gather(), parts_.memory_source(), parts_.one_copy()));
+    ZERO_TRY(parts_.gathers.open(parts_.groups, parts_.memory_source(), parts_.one_copy()));
     parts_.first_values.open(parts_.memory_source(), parts_.one_copy());
     access_.open(parts_.state.plan.params().size());
     parts_.replica_run.applied_ahead.assign(static_cast<size_t>(parts_.settings.replicas.count), 0);
@@ -209,7 +212,9 @@ std::vector<bool> Sealing::counted_buckets() const {
 Task Sealing::reach() {
   Status shared = co_await share_memory();
   if (!shared.ok()) {
-    for (const std::shared_ptr<Group> &group : {parts_.groups.reduce(), parts_.groups.gather()}) group->fail(shared);
+    for (Group *group : parts_.groups.sharing()) {
+      if (group != nullptr) group->fail(shared);
+    }
     // A rank that did not come there in time would be awaited once more by those that agree on it.
     if (shared.code() == ZERO_E_TIMEOUT) parts_.group->fail(shared);
     co_return shared;
@@ -229,6 +234,10 @@ Task Sealing::share_memory() {
   if (reaches) params = parts_.state.slots.param_mapping();
   ZERO_CO_AWAIT(parts_.peers.grads.open(*parts_.groups.reduce(), contributions));
   ZERO_CO_AWAIT(parts_.peers.params.open(*parts_.groups.gather(), params));
+  if (parts_.groups.copies() != nullptr) {
+    ZERO_CO_AWAIT(parts_.peers.block_params.open(*parts_.groups.holders(), params));
+    ZERO_CO_AWAIT(parts_.peers.copied_params.open(*parts_.groups.copies(), params));
+  }
   if (parts_.shares_states()) ZERO_CO_AWAIT(parts_.peers.states.open(*parts_.groups.gather(), parts_.state.slots.state_mapping()));
   co_return Status();
 }
@@ -254,12 +263,11 @@ Status Sealing::prepare() {
       ZERO_CHECK(parts_.peers.params.reach_all(), ZERO_E_UNSUPPORTED,
                  "ZERO_KEY_ONE_COPY is 1, but rank %lld cannot reach the memory of all ranks over transport %s; ranks must run on one host",
                  lld(parts_.group->rank()), parts_.group->transport().capabilities().name.c_str());
-      if (parts_.rank() > 0) parts_.state.slots.adopt_params(parts_.state.plan, parts_.peers.params.base(0));
+      if (parts_.rank() > 0) parts_.state.slots.adopt_params(parts_.peers.params.base(0));
     }
     ZERO_TRY(parts_.updates.build(parts_.state.layout.formats(), parts_.updates_all(), parts_.memory_source()));
     ZERO_TRY(parts_.updates.begin_states(parts_.memory_source()));
-    ZERO_TRY(
-        parts_.verifier.open(parts_.groups.gather(), parts_.groups.across(), parts_.settings.monitoring.verify_every, parts_.one_copy()));
+    ZERO_TRY(parts_.verifier.open(parts_.groups, parts_.settings.monitoring.verify_every, parts_.one_copy()));
     plan_paths();
     return parts_.updates.prepare();
   } catch (const std::bad_alloc &) {
@@ -309,17 +317,20 @@ void Sealing::unseal() {
   (void)parts_.memory->wait();
   parts_.peers.grads.close();
   parts_.peers.params.close();
+  parts_.peers.block_params.close();
+  parts_.peers.copied_params.close();
   parts_.peers.states.close();
   parts_.gradients.close();
   parts_.memory->close();
   if (parts_.groups.gather() != nullptr) {
     parts_.memory->accounting.add(ZERO_MEMORY_STAGING, -parts_.memory->accounting.now(ZERO_MEMORY_STAGING));
-    for (const auto &mapping : {parts_.state.slots.param_mapping(), parts_.state.slots.state_mapping()}) {
-      if (mapping != nullptr) parts_.groups.gather()->transport().unshare(*mapping);
+  }
+  for (Group *group : parts_.groups.sharing()) {
+    for (const auto &mapping :
+         {parts_.state.slots.param_mapping(), parts_.state.slots.grad_mapping(), parts_.state.slots.state_mapping()}) {
+      if (group != nullptr && mapping != nullptr) group->transport().unshare(*mapping);
     }
   }
-  if (parts_.groups.reduce() != nullptr && parts_.state.slots.grad_mapping() != nullptr)
-    parts_.groups.reduce()->transport().unshare(*parts_.state.slots.grad_mapping());
   parts_.state.update_counts.close();
   parts_.state.slots.release();
   parts_.gathers.release();

@@ -173,7 +173,7 @@ Task StateAccess::write_entries(const Slot &to, int64_t id, Range range, const v
   if (any) parts_.first_values.note_state(slot, parts_.registry.params.holder(id));
   // Masters of all replicas were given the same values, which outer steps count from.
   if (any && slot == ZERO_SLOT_MASTER && !parts_.replicas.differ()) parts_.replicas.meet();
-  if (of_param) parts_.first_values.note_params(parts_.guard.phase() == CallGuard::Phase::running, any);
+  if (of_param) parts_.first_values.note_params(id, parts_.guard.phase() == CallGuard::Phase::running, any);
   if (!of_param) ZERO_CO_AWAIT(parts_.state.follow_owners(*parts_.groups.gather(), to, id));
   if (completes != nullptr && any) {
     ZERO_CO_AWAIT(agree_on(*parts_.groups.gather(), remainders.clear_changed(), "zero_optimizer_write"));

@@ -79,7 +79,7 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
 Task Steps::finish_gradients() {
   if (parts_.alone() || parts_.gradients.late()) co_return co_await parts_.gradients.finish();
   if (parts_.gradients.fuses_reduction()) parts_.groups.name_caller(Caller::micro_sums);
-  ZERO_CO_AWAIT(around(*parts_.groups.gather(), parts_.gradients.finish(), parts_.gradients.progress(true)));
+  ZERO_CO_AWAIT(parts_.groups.around_gathers(parts_.gradients.finish(), parts_.gradients.progress(true)));
   parts_.groups.name_caller(parts_.step.splits ? Caller::reduce : Caller::step);
   co_return Status();
 }

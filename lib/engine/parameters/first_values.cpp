@@ -32,7 +32,8 @@ void FirstValues::open(const MemorySource &source, bool one_copy) {
   average_written_.assign(count, false);
 }
 
-void FirstValues::note_params(bool begun, bool changed) {
+void FirstValues::note_params(int64_t id, bool begun, bool changed) {
+  if (changed) gathers_.note_write(id);
   edited_ = edited_ || begun;
   range_edited_ = range_edited_ || changed;
 }
@@ -104,7 +105,7 @@ Task FirstValues::take_replicas() {
   for (int64_t id = 0; id < params_.size(); ++id) {
     if (tensors_.buffered(id)) keep_copy(id);
   }
-  co_return co_await gathers_.gather(ParamGatherer::Buckets::coded);
+  co_return co_await gathers_.gather(ParamGatherer::Buckets::buffered);
 }
 
 /// A tensor that this rank never acquired keeps the values of its shard. Masters of 8-bit
@@ -201,7 +202,7 @@ Task FirstValues::take_root() {
     }
   }
   if (tensors_.any_buffered()) ZERO_CO_AWAIT(take_copies_of_root());
-  co_return co_await gathers_.gather(ParamGatherer::Buckets::coded);
+  co_return co_await gathers_.gather(ParamGatherer::Buckets::buffered);
 }
 
 /// Rank 0 sends each owner its cuts of the tensors that rank 0 has written.

@@ -58,7 +58,7 @@ class FirstValues {
   /// @{
   /// Records a write of a parameter. `begun`: it came after begin. `changed`: it was a write of a
   /// range or an initialiser, so that only the owners have the values.
-  void note_params(bool begun, bool changed);
+  void note_params(int64_t id, bool begun, bool changed);
   void note_state(int32_t slot, int64_t id);
   /// From now on begin leaves averages unchanged.
   void note_step() { stepped_ = true; }

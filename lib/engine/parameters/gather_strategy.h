@@ -19,7 +19,8 @@ class GatherStrategy {
 
   /// @name Whole parameters, everywhere. Collectives, one at a time.
   /// @{
-  /// A bucket that all ranks hold and of which each has updated its cut.
+  /// A bucket that all ranks hold and of which each has updated its cut, or cuts that the ranks of
+  /// `group` hold alike and of which each has updated one.
   virtual Task bucket(Group &group, int64_t index) = 0;
   /// Gathers into `whole` a tensor of which each rank keeps a shard, or decodes one that this rank
   /// has as 8-bit codes.

@@ -8,8 +8,11 @@ namespace zero {
 /// Without a thread that advances them, gathers ahead of the caller or behind a step would only
 /// come at another time. Checksums are taken at the end of a step, when the differences must have
 /// been added.
-Status ParamGatherer::open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy) {
-  group_ = std::move(group);
+Status ParamGatherer::open(const OptimizerGroups &groups, const MemorySource &source, bool one_copy) {
+  group_ = groups.gather();
+  holders_ = groups.holders();
+  copies_ = groups.copies();
+  stale_.assign(static_cast<size_t>(layout_.plan().bucket_count()), false);
   one_copy_ = one_copy;
   pool_.open(source);
   const bool overlaps = settings_.overlaps_in(*group_);
@@ -30,12 +33,29 @@ void ParamGatherer::close() {
   prefetch_.stop();
   trailing_.stop();
   group_.reset();
+  holders_.reset();
+  copies_.reset();
 }
 
 bool ParamGatherer::is_among(int64_t bucket, Buckets which) const {
   const Format &format = layout_.format_in(layout_.plan().bucket(bucket));
-  const bool wanted = which == Buckets::all || (which == Buckets::coded ? format.coded() : format.trains);
-  return wanted && tensors_.memory().place(tensors_.memory().param(), bucket).whole;
+  const bool whole = is_whole(bucket);
+  const bool wanted = which == Buckets::all || (which == Buckets::buffered ? format.coded() || !whole : format.trains);
+  return wanted && (whole || copies_ != nullptr);
+}
+
+void ParamGatherer::note_write(int64_t id) {
+  const int64_t bucket = layout_.plan().param(id).bucket;
+  if (bucket >= 0 && copies_ != nullptr) stale_[static_cast<size_t>(bucket)] = true;
+}
+
+Task ParamGatherer::refresh() {
+  for (int64_t index = 0; copies_ != nullptr && index < layout_.plan().bucket_count(); ++index) {
+    if (!stale_[static_cast<size_t>(index)] || is_whole(index)) continue;
+    copies_->set_caller(Caller::param_acquire);
+    ZERO_CO_AWAIT(gather_bucket(index, Trace::Track::operations, values_));
+  }
+  co_return Status();
 }
 
 Task ParamGatherer::gather(Buckets which) { co_return co_await gather_all(which, values_); }
@@ -63,7 +83,10 @@ Task ParamGatherer::gather_updated(bool behind, bool in_full) {
 Task ParamGatherer::gather_bucket(int64_t index, Trace::Track track, GatherStrategy &strategy) {
   const TraceSpan span(trace_, "gather bucket", track, Trace::About::bucket, index);
   if (track == Trace::Track::gathers) group_->set_caller(Caller::gather_behind);
-  co_return co_await strategy.bucket(*group_, index);
+  if (is_whole(index)) co_return co_await strategy.bucket(*group_, index);
+  ZERO_CO_AWAIT(strategy.bucket(*copies_, index));
+  stale_[static_cast<size_t>(index)] = false;
+  co_return Status();
 }
 
 /// A parameter that was gathered ahead is copied if it is wanted elsewhere.
@@ -76,8 +99,11 @@ Task ParamGatherer::whole(int64_t id, std::byte **data, bool *out_pooled) {
     if (*out_pooled) ZERO_CO_TRY(pool_.take(nbytes, data));
     // Parameters that are whole on this rank are decoded beside gathers in progress; for sharded
     // ones those gathers have ended.
-    if (tensors_.sharded(id)) group_->set_caller(Caller::param_acquire);
-    ZERO_CO_AWAIT(usual_.tensor(*group_, id, *data));
+    if (tensors_.sharded(id)) {
+      ZERO_CO_AWAIT(refresh());
+      holders_->set_caller(Caller::param_acquire);
+    }
+    ZERO_CO_AWAIT(usual_.tensor(*holders_, id, *data));
   } else if (*out_pooled) {
     *data = ahead;
   } else {
@@ -90,8 +116,8 @@ Task ParamGatherer::whole(int64_t id, std::byte **data, bool *out_pooled) {
 /// Runs on the progress thread, or on a waiting caller's.
 Task ParamGatherer::gather_ahead(int64_t id, std::byte *whole) {
   const TraceSpan span(trace_, "gather", Trace::Track::gathers, Trace::About::param, id);
-  group_->set_caller(Caller::gather_ahead);
-  co_return co_await usual_.tensor(*group_, id, whole);
+  holders_->set_caller(Caller::gather_ahead);
+  co_return co_await usual_.tensor(*holders_, id, whole);
 }
 
 Task ParamGatherer::end() {

@@ -15,6 +15,7 @@
 #include "engine/parameters/prefetch.h"
 #include "engine/parameters/quantized_params.h"
 #include "engine/parameters/value_gather.h"
+#include "engine/ranks/optimizer_groups.h"
 #include "engine/stats/trace.h"
 #include "engine/storage/tensor_slots.h"
 #include "group/group.h"
@@ -30,7 +31,8 @@ namespace zero {
 /// Used by one thread at a time; gathers may run on the progress thread.
 class ParamGatherer {
  public:
-  enum class Buckets { trained, coded, all };
+  /// `buffered`: those of which a rank takes over its own part of first values only.
+  enum class Buckets { trained, buffered, all };
 
   /// All arguments must outlive the object.
   ParamGatherer(const Params &params, const Layout &layout, const TensorSlots &tensors, QuantizedParams &quantized_params,
@@ -41,7 +43,7 @@ class ParamGatherer {
         kernels_(kernels),
         settings_(settings),
         trace_(trace),
-        values_(params, layout, tensors, quantized_params),
+        values_(layout, tensors, quantized_params),
         masters_(values_, layout, tensors),
         differences_(values_, params, layout, tensors, settings) {}
 
@@ -53,7 +55,7 @@ class ParamGatherer {
   const GatherStrategy &strategy() const { return usual_; }
   /// Once slots have memory; `source` is that of slots. `one_copy`: all ranks see the same
   /// parameters, of which each has updated a part.
-  Status open(std::shared_ptr<Group> group, const MemorySource &source, bool one_copy);
+  Status open(const OptimizerGroups &groups, const MemorySource &source, bool one_copy);
   /// Waits for the end of what is under way.
   void close();
   void release() {
@@ -61,10 +63,13 @@ class ParamGatherer {
     usual_.close();
   }
 
-  /// @name Buckets that all ranks hold
+  /// @name Buckets that all ranks hold, or of which several hold the same cuts
   /// @{
   /// Every rank's cuts go to all of them.
   Task gather(Buckets which);
+  /// Owners have written a part of the parameter. Copies of it are stale until the next gather of
+  /// its bucket, which comes before the next tensor at the latest. The same on all ranks.
+  void note_write(int64_t id);
   /// Gathers the parameters that a step updated: behind the step, if gathers may run there and
   /// `behind` is true. `in_full`: as they are, or as their masters are, even if most steps gather
   /// something else.
@@ -92,7 +97,9 @@ class ParamGatherer {
 
  private:
   bool alone() const { return group_->size() == 1; }
+  bool is_whole(int64_t bucket) const { return tensors_.memory().place(tensors_.memory().param(), bucket).whole; }
   bool is_among(int64_t bucket, Buckets which) const;
+  Task refresh();
   Task gather_all(Buckets which, GatherStrategy &strategy);
   Task gather_bucket(int64_t index, Trace::Track track, GatherStrategy &strategy);
   Task gather_ahead(int64_t id, std::byte *whole);
@@ -112,6 +119,9 @@ class ParamGatherer {
   GatherStrategy &in_full_ = differences_.on() ? static_cast<GatherStrategy &>(masters_) : values_;
   /// @}
   std::shared_ptr<Group> group_;
+  std::shared_ptr<Group> holders_;  ///< gathers tensors
+  std::shared_ptr<Group> copies_;   ///< has the same cuts; nullptr: only this rank has its own
+  std::vector<bool> stale_;         ///< by bucket: copies differ from the values of owners
   bool one_copy_ = false;
   ParamPool pool_;
   Prefetch prefetch_;

@@ -1,7 +1,7 @@
 /// @file Gathers and decodes 8-bit parameters, and encodes them from masters.
 #include "engine/parameters/quantized_params.h"
 
-#include "group/collectives.h"
+#include "engine/parameters/tensor_gather.h"
 
 #include <algorithm>
 
@@ -35,11 +35,10 @@ Task QuantizedParams::decode(Group &group, int64_t id, std::byte *whole) {
   kernels::Elements codes;
   if (tensors_.sharded(id)) {
     const Slot &scales = *tensors_.memory().find(ZERO_SLOT_PARAM_SCALE);
-    const Cuts cuts = layout_.plan().param_cuts(id);
-    const Cuts lines = TensorSlots::entry_cuts(tensors_.place(scales, id), cuts);
-    codes = {gathered_.data(), dtype, reinterpret_cast<float *>(gathered_.data() + round_up(count, kLine))};
-    ZERO_CO_AWAIT(all_gather(group, tensors_.own_cut(stored, id), codes.data, cuts, dtype, static_cast<uint64_t>(id)));
-    ZERO_CO_AWAIT(all_gather(group, tensors_.own_cut(scales, id), codes.scales, lines, DType::f32, static_cast<uint64_t>(id)));
+    std::byte *lines = gathered_.data() + round_up(count, kLine);
+    codes = {gathered_.data(), dtype, reinterpret_cast<float *>(lines)};
+    ZERO_CO_AWAIT(gather_tensor(group, layout_.plan(), tensors_, stored, id, gathered_.data()));
+    ZERO_CO_AWAIT(gather_tensor(group, layout_.plan(), tensors_, scales, id, lines));
   } else {
     codes = tensors_.codes_at(id, 0);
   }

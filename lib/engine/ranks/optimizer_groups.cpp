@@ -3,17 +3,19 @@
 
 #include "group/collectives.h"
 
+#include <utility>
 #include <vector>
 
 namespace zero {
 
 Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host,
-                           int64_t most_round_nbytes, int64_t replica_ranks) {
+                           int64_t most_round_nbytes, int64_t replica_ranks, int64_t param_ranks) {
   const int64_t replica = whole_->rank() / replica_ranks;
   ZERO_CO_AWAIT(split(*whole_, replica, whole_->rank(), &reduce_, reducer, most_round_nbytes));
   ZERO_CO_AWAIT(split(*whole_, replica, whole_->rank(), &gather_, reducer, most_round_nbytes));
   reduce_->set_caller(Caller::gradients);
   gather_->set_caller(Caller::seal);
+  if (param_ranks > 0) ZERO_CO_AWAIT(split_blocks(reducer, most_round_nbytes, replica_ranks, param_ranks));
   if (replica_ranks < whole_->size()) {
     ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &across_, on_host, most_round_nbytes));
     name_ranks(replica_ranks);
@@ -32,6 +34,30 @@ Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const 
   co_return Status();
 }
 
+/// Blocks do not cross replicas, so that a rank of the whole group has one number for its block.
+Task OptimizerGroups::split_blocks(const std::shared_ptr<const Reducer> &reducer, int64_t most_round_nbytes, int64_t replica_ranks,
+                                   int64_t param_ranks) {
+  const auto block_of = [&](int64_t rank) { return rank / param_ranks; };
+  const auto twins_of = [&](int64_t rank) { return rank / replica_ranks * param_ranks + rank % param_ranks; };
+  const int64_t self = whole_->rank();
+  ZERO_CO_AWAIT(split(*whole_, block_of(self), self, &holders_, reducer, most_round_nbytes));
+  ZERO_CO_AWAIT(split(*whole_, twins_of(self), self, &copies_, reducer, most_round_nbytes));
+  std::vector<int64_t> block;
+  std::vector<int64_t> twins;
+  for (int64_t rank = 0; rank < whole_->size(); ++rank) {
+    if (block_of(rank) == block_of(self)) block.push_back(rank);
+    if (twins_of(rank) == twins_of(self)) twins.push_back(rank);
+  }
+  holders_->name_ranks(block);
+  copies_->name_ranks(twins);
+  // The other ranks of the replica may be the first to detect a lost rank.
+  holders_->heed(gather_);
+  copies_->heed(gather_);
+  holders_->set_caller(Caller::seal);
+  copies_->set_caller(Caller::seal);
+  co_return Status();
+}
+
 /// Error texts name ranks of the whole group, which callers know.
 void OptimizerGroups::name_ranks(int64_t replica_ranks) {
   std::vector<int64_t> within;
@@ -45,22 +71,30 @@ void OptimizerGroups::name_ranks(int64_t replica_ranks) {
   across_->name_ranks(across);
 }
 
+/// A rank that acquires a parameter meanwhile waits for the ranks of its block only.
+Task OptimizerGroups::around_gathers(Task meanwhile, uint64_t what) {
+  if (copies_ == nullptr) return around(*gather_, std::move(meanwhile), what);
+  return around(*gather_, around(*holders_, std::move(meanwhile), what), what);
+}
+
 void OptimizerGroups::close() {
   reduce_.reset();
   gather_.reset();
+  holders_.reset();
+  copies_.reset();
   across_.reset();
   model_.reset();
 }
 
 void OptimizerGroups::take_deadline() {
-  for (Group *group : {reduce_.get(), gather_.get(), across_.get()}) {
+  for (Group *group : {reduce_.get(), gather_.get(), holders_.get(), copies_.get(), across_.get()}) {
     if (group != nullptr) group->set_deadline_ms(whole_->deadline_ms());
   }
   if (model_ != nullptr) model_->set_deadline_ms(model_parent_->deadline_ms());
 }
 
 void OptimizerGroups::name_caller(Caller caller) {
-  for (Group *group : {gather_.get(), model_.get()}) {
+  for (Group *group : {gather_.get(), holders_.get(), copies_.get(), model_.get()}) {
     if (group != nullptr) group->set_caller(caller);
   }
 }
@@ -72,7 +106,7 @@ void OptimizerGroups::fail(const Status &cause) {
   if (model_ != nullptr) model_->fail(cause);
   if (across_ != nullptr) across_->fail(cause);
   if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
-  for (Group *group : {reduce_.get(), gather_.get()}) {
+  for (Group *group : sharing()) {
     if (group != nullptr) group->fail(cause);
   }
 }

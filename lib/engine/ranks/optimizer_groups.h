@@ -7,6 +7,7 @@
 #include "group/group.h"
 
 #include <array>
+#include <cstdint>
 #include <memory>
 
 namespace zero {
@@ -20,15 +21,20 @@ class OptimizerGroups {
   /// A collective over the whole group, then over the parent of the model-parallel group.
   /// `reducer`: for reductions and gathers; `on_host`: for the other groups; nullptr: the reducer
   /// of the parent group. A round of reductions or gathers carries at most `most_round_nbytes`.
-  /// Reductions and gathers are over the `replica_ranks` ranks of a replica.
+  /// Reductions and gathers are over the `replica_ranks` ranks of a replica, gathers of sharded
+  /// parameters over blocks of `param_ranks` of them; 0: over all.
   Task open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host, int64_t most_round_nbytes,
-            int64_t replica_ranks);
+            int64_t replica_ranks, int64_t param_ranks);
   void close();
 
   /// @name The groups; nullptr if not open, or if none was set
   /// @{
   const std::shared_ptr<Group> &reduce() const { return reduce_; }
   const std::shared_ptr<Group> &gather() const { return gather_; }
+  /// The ranks that hold all sharded parameters between them: those of gather(), or a block.
+  const std::shared_ptr<Group> &holders() const { return holders_ != nullptr ? holders_ : gather_; }
+  /// The ranks that hold the same cuts of sharded parameters, one of each block.
+  const std::shared_ptr<Group> &copies() const { return copies_; }
   /// The ranks with the same shard in all replicas.
   const std::shared_ptr<Group> &across() const { return across_; }
   /// Exchanges step flags over all groups of the model.
@@ -36,22 +42,30 @@ class OptimizerGroups {
   /// The group that model() is split from.
   const std::shared_ptr<Group> &model_parent() const { return model_parent_; }
   /// The groups that were split for the optimizer, or nullptr.
-  std::array<Group *, 4> all() const { return {reduce_.get(), gather_.get(), across_.get(), model_.get()}; }
+  std::array<Group *, 6> all() const { return {reduce_.get(), gather_.get(), holders_.get(), copies_.get(), across_.get(), model_.get()}; }
+  /// Those of them in which ranks share memory.
+  std::array<Group *, 4> sharing() const { return {reduce_.get(), gather_.get(), holders_.get(), copies_.get()}; }
 
+  /// Runs `meanwhile` as around() does, in the groups in which other calls gather parameters.
+  Task around_gathers(Task meanwhile, uint64_t what);
   /// Copies the current deadlines of the parent groups.
   void take_deadline();
-  /// Sets the caller of the groups in which nothing else runs during a call: gather() and model().
+  /// Sets the caller of the groups in which nothing else runs during a call: gather(), holders(),
+  /// copies() and model().
   void name_caller(Caller caller);
   /// Passes the error to the ranks that would wait for this one.
   void fail(const Status &cause);
 
  private:
+  Task split_blocks(const std::shared_ptr<const Reducer> &reducer, int64_t most_round_nbytes, int64_t replica_ranks, int64_t param_ranks);
   void name_ranks(int64_t replica_ranks);
 
   const std::shared_ptr<Group> whole_;
   std::shared_ptr<Group> model_parent_;
   std::shared_ptr<Group> reduce_;
   std::shared_ptr<Group> gather_;
+  std::shared_ptr<Group> holders_;  ///< nullptr: gather_
+  std::shared_ptr<Group> copies_;
   std::shared_ptr<Group> across_;
   std::shared_ptr<Group> model_;
 };

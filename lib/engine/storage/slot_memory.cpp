@@ -20,14 +20,21 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
   for (size_t index = 0; index < count; ++index) {
     const PlannedBucket &bucket = plan.buckets()[index];
     const Format &format = formats[static_cast<size_t>(bucket.space)];
-    extents_.push_back(extent_within({0, bucket.flat.count()}, bucket, plan));
-    own_extents_.push_back(extent_within(bucket.own, bucket, plan));
+    add_extents(static_cast<int64_t>(index), plan);
     const auto place = [&](DType dtype, int64_t per, bool whole) {
-      return SlotPlace{nullptr, whole ? 0 : bucket.own.begin, per, dtype, true, whole};
+      const Range held = whole ? Range{0, bucket.flat.count()} : bucket.own;
+      return SlotPlace{nullptr, held.begin, per, dtype, true, whole, held.count()};
     };
-    const bool whole_param = whole_below(3) || format.kept_whole;
-    slots_[0].places[index] = place(format.param, 1, whole_param);
-    if (format.coded()) keep(ZERO_SLOT_PARAM_SCALE, ZERO_MEMORY_PARAM, index, count, place(DType::f32, kLine, whole_param));
+    const auto place_param = [&](DType dtype, int64_t per) {
+      SlotPlace made = place(dtype, per, whole_below(3) || format.kept_whole);
+      if (made.whole) return made;
+      const Cuts held = plan.held_cuts(static_cast<int64_t>(index));
+      made.held = held.back().end;
+      made.before = held[static_cast<size_t>(plan.own_block())].begin;
+      return made;
+    };
+    slots_[0].places[index] = place_param(format.param, 1);
+    if (format.coded()) keep(ZERO_SLOT_PARAM_SCALE, ZERO_MEMORY_PARAM, index, count, place_param(DType::f32, kLine));
     if (!format.trains) continue;
     slots_[1].places[index] = place(format.grad, 1, whole_below(2));
     for (const SlotFormat &state : format.states) {
@@ -38,24 +45,31 @@ void SlotMemory::list_slots(const Plan &plan, std::span<const Format> formats, S
   for (Slot &slot : slots_) slot.tensors = slot.number == ZERO_SLOT_UPDATE_COUNT ? std::ssize(plan.params()) : 0;
 }
 
+/// Adds the totals of one bucket.
+void SlotMemory::add_extents(int64_t index, const Plan &plan) {
+  const PlannedBucket &bucket = plan.bucket(index);
+  add_extent({0, bucket.flat.count()}, bucket, plan, extents_.emplace_back());
+  add_extent(bucket.own, bucket, plan, own_extents_.emplace_back());
+  Extent &held = held_extents_.emplace_back();
+  for (int64_t block = 0; block < plan.block_count(); ++block) add_extent(plan.bucket_cut(index, plan.twin(block)), bucket, plan, held);
+}
+
 /// `range` is relative to the bucket.
-SlotMemory::Extent SlotMemory::extent_within(Range range, const PlannedBucket &bucket, const Plan &plan) {
-  Extent extent;
+void SlotMemory::add_extent(Range range, const PlannedBucket &bucket, const Plan &plan, Extent &sum) {
   for (const int64_t id : bucket.params) {
     const Range flat = plan.param(id).flat;
     const int64_t count = intersect(range, {flat.begin - bucket.flat.begin, flat.end - bucket.flat.begin}).count();
-    extent.elements += count;
-    extent.lines += round_up(count, kLine) / kLine;
-    ++extent.tensors;
+    sum.elements += count;
+    sum.lines += round_up(count, kLine) / kLine;
+    ++sum.tensors;
   }
-  return extent;
 }
 
-/// Rounded up to whole lines, so that kernels may split the work at lines.
-int64_t SlotMemory::place_nbytes(const SlotPlace &place, const PlannedBucket &bucket) {
+/// Rounded up to whole lines, so that kernels may split the work at lines. Only the last of
+/// the held cuts may end within a line.
+int64_t SlotMemory::place_nbytes(const SlotPlace &place) {
   if (!place.kept) return 0;
-  const int64_t elements = round_up(place.whole ? bucket.flat.count() : bucket.own.count(), kLine);
-  return Arena::view_nbytes(place.entries(elements) * dtype_nbytes(place.dtype));
+  return Arena::view_nbytes(place.entries(round_up(place.held, kLine)) * dtype_nbytes(place.dtype));
 }
 
 /// The offset of the slot in its arena, after `taken` bytes of other slots.
@@ -63,17 +77,17 @@ int64_t SlotMemory::begin_of(const Slot &slot, int64_t taken) const {
   return round_up(taken, kPageNbytes) + (&slot - slots_.data()) * kSlotStagger;
 }
 
-int64_t SlotMemory::slot_nbytes(const Slot &slot, const Plan &plan) {
+int64_t SlotMemory::slot_nbytes(const Slot &slot) {
   if (slot.tensors > 0) return Arena::view_nbytes(slot.tensors * dtype_nbytes(DType::i64));
   int64_t nbytes = 0;
-  for (size_t i = 0; i < slot.places.size(); ++i) nbytes += place_nbytes(slot.places[i], plan.buckets()[i]);
+  for (const SlotPlace &place : slot.places) nbytes += place_nbytes(place);
   return nbytes;
 }
 
-int64_t SlotMemory::category_nbytes(int32_t category, const Plan &plan) const {
+int64_t SlotMemory::category_nbytes(int32_t category) const {
   int64_t end = 0;
   for (const Slot &slot : slots_) {
-    const int64_t nbytes = slot.category == category ? slot_nbytes(slot, plan) : 0;
+    const int64_t nbytes = slot.category == category ? slot_nbytes(slot) : 0;
     if (nbytes > 0) end = begin_of(slot, end) + nbytes;
   }
   return end;
@@ -82,19 +96,19 @@ int64_t SlotMemory::category_nbytes(int32_t category, const Plan &plan) const {
 int64_t SlotMemory::nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding) {
   SlotMemory memory;
   memory.list_slots(plan, formats, sharding);
-  const int64_t params = sharding.adopts ? 0 : memory.category_nbytes(ZERO_MEMORY_PARAM, plan);
-  return params + memory.category_nbytes(ZERO_MEMORY_GRAD, plan) + memory.category_nbytes(ZERO_MEMORY_STATE, plan);
+  const int64_t params = sharding.adopts ? 0 : memory.category_nbytes(ZERO_MEMORY_PARAM);
+  return params + memory.category_nbytes(ZERO_MEMORY_GRAD) + memory.category_nbytes(ZERO_MEMORY_STATE);
 }
 
-void SlotMemory::hand_out(std::byte *base, int32_t category, const Plan &plan) {
+void SlotMemory::hand_out(std::byte *base, int32_t category) {
   int64_t end = 0;
   for (Slot &slot : slots_) {
-    const int64_t nbytes = slot.category == category ? slot_nbytes(slot, plan) : 0;
+    const int64_t nbytes = slot.category == category ? slot_nbytes(slot) : 0;
     if (nbytes == 0) continue;
     end = begin_of(slot, end);
-    for (size_t i = 0; i < slot.places.size(); ++i) {
-      if (slot.places[i].kept) slot.places[i].data = base + end;
-      if (slot.tensors == 0) end += place_nbytes(slot.places[i], plan.buckets()[i]);
+    for (SlotPlace &place : slot.places) {
+      if (place.kept) place.data = base + end + place.before / place.per * dtype_nbytes(place.dtype);
+      if (slot.tensors == 0) end += place_nbytes(place);
     }
     if (slot.tensors > 0) end += nbytes;
   }
@@ -104,9 +118,9 @@ Status SlotMemory::allocate(const Plan &plan, std::span<const Format> formats, S
   list_slots(plan, formats, sharding);
   adopts_ = sharding.adopts;
   const auto make = [&](int32_t category, bool shared, Arena *out) -> Status {
-    const int64_t nbytes = category_nbytes(category, plan);
+    const int64_t nbytes = category_nbytes(category);
     ZERO_TRY(shared ? Arena::create_shared(source, category, nbytes, out) : Arena::create_private(source, category, nbytes, out));
-    hand_out(out->data(), category, plan);
+    hand_out(out->data(), category);
     return {};
   };
   if (adopts_) {
@@ -123,6 +137,7 @@ void SlotMemory::release() {
   slots_.clear();
   extents_.clear();
   own_extents_.clear();
+  held_extents_.clear();
   param_arena_.release();
   grad_arena_.release();
   state_arena_.release();
@@ -148,7 +163,7 @@ int64_t SlotMemory::formula_nbytes(int32_t category) const {
     for (size_t i = 0; i < slot.places.size(); ++i) {
       const SlotPlace &place = slot.places[i];
       if (!place.kept) continue;
-      const Extent &held = place.whole ? extents_[i] : own_extents_[i];
+      const Extent &held = place.whole ? extents_[i] : category == ZERO_MEMORY_PARAM ? held_extents_[i] : own_extents_[i];
       nbytes += held.entries(place.per) * dtype_nbytes(place.dtype);
     }
   }

@@ -34,11 +34,17 @@ struct SlotPlace {
   DType dtype = DType::f32;
   bool kept = false;   ///< false: this bucket has no such slot
   bool whole = false;  ///< all of the bucket; otherwise this rank's shard
+  /// Elements that this rank holds. In stage 3 they are the cuts of Plan::held_cuts(), of which the
+  /// shard is one.
+  int64_t held = 0;
+  int64_t before = 0;  ///< elements of held cuts in front of the shard
 
   bool per_tensor() const { return per == kPerTensor; }
   int64_t entries(int64_t elements) const { return (elements + per - 1) / per; }
   /// Element `index` of the bucket, on a multiple of `per`. Not per tensor.
   std::byte *at(int64_t index) const { return data + (index - first) / per * dtype_nbytes(dtype); }
+  /// Held element `index`, on a multiple of `per`. Not per tensor.
+  std::byte *held_at(int64_t index) const { return data + (index - before) / per * dtype_nbytes(dtype); }
 };
 
 struct Slot {
@@ -64,7 +70,7 @@ class SlotMemory {
   static int64_t nbytes(const Plan &plan, std::span<const Format> formats, Sharding sharding);
   /// If sharding adopts: places parameters at `base`, laid out as in the arena of the rank that
   /// keeps them.
-  void adopt_params(const Plan &plan, std::byte *base) { hand_out(base, ZERO_MEMORY_PARAM, plan); }
+  void adopt_params(std::byte *base) { hand_out(base, ZERO_MEMORY_PARAM); }
   void release();
 
   /// Returns nullptr if no parameter has the slot.
@@ -100,18 +106,20 @@ class SlotMemory {
     int64_t entries(int64_t per) const { return per == kPerTensor ? tensors : per == kLine ? lines : elements; }
   };
 
-  static Extent extent_within(Range range, const PlannedBucket &bucket, const Plan &plan);
+  static void add_extent(Range range, const PlannedBucket &bucket, const Plan &plan, Extent &sum);
+  void add_extents(int64_t index, const Plan &plan);
   void list_slots(const Plan &plan, std::span<const Format> formats, Sharding sharding);
   void keep(int32_t number, int32_t category, size_t bucket, size_t bucket_count, const SlotPlace &place);
-  static int64_t place_nbytes(const SlotPlace &place, const PlannedBucket &bucket);
-  static int64_t slot_nbytes(const Slot &slot, const Plan &plan);
+  static int64_t place_nbytes(const SlotPlace &place);
+  static int64_t slot_nbytes(const Slot &slot);
   int64_t begin_of(const Slot &slot, int64_t taken) const;
-  int64_t category_nbytes(int32_t category, const Plan &plan) const;
-  void hand_out(std::byte *base, int32_t category, const Plan &plan);
+  int64_t category_nbytes(int32_t category) const;
+  void hand_out(std::byte *base, int32_t category);
 
   std::vector<Slot> slots_;
-  std::vector<Extent> extents_;      ///< by bucket
-  std::vector<Extent> own_extents_;  ///< by bucket: the part that this rank owns
+  std::vector<Extent> extents_;       ///< by bucket
+  std::vector<Extent> own_extents_;   ///< by bucket: the part that this rank owns
+  std::vector<Extent> held_extents_;  ///< by bucket: the parts of parameters that it holds
   bool adopts_ = false;
   Arena param_arena_;
   Arena grad_arena_;

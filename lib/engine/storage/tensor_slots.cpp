@@ -28,6 +28,21 @@ std::byte *TensorSlots::own_cut(const Slot &slot, int64_t id) const {
   return own(id).empty() ? place(slot, id).data : at(slot, id, own(id).begin);
 }
 
+HeldPieces TensorSlots::held(const Slot &slot, int64_t id) const {
+  const Plan &plan = layout_.plan();
+  const int64_t bucket = plan.param(id).bucket;
+  const SlotPlace &where = place(slot, id);
+  HeldPieces pieces;
+  int64_t before = 0;  // elements of earlier blocks
+  for (int64_t block = 0; block < plan.block_count(); ++block) {
+    const Range cut = plan.bucket_cut(bucket, plan.twin(block));
+    const Range range = plan.param_cut(id, plan.twin(block));
+    pieces.push_back({range, range.empty() ? where.data : where.held_at(before + in_bucket(id) + range.begin - cut.begin)});
+    before += cut.count();
+  }
+  return pieces;
+}
+
 kernels::Elements TensorSlots::codes_at(int64_t id, int64_t offset) const {
   const int64_t bucket = layout_.plan().param(id).bucket;
   return {at(memory_.param(), id, offset), place(memory_.param(), id).dtype, memory_.param_scales_at(bucket, in_bucket(id) + offset)};

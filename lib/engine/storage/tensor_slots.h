@@ -2,6 +2,7 @@
 /// its own. Knows addresses; never their contents.
 #pragma once
 
+#include "core/frame_cache.h"
 #include "core/partition.h"
 #include "engine/layout/layout.h"
 #include "engine/layout/params.h"
@@ -10,8 +11,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace zero {
+
+/// A piece of a tensor on this rank.
+struct HeldPiece {
+  Range range;      ///< within the tensor; may be empty
+  std::byte *data;  ///< any address if it is empty
+};
+using HeldPieces = std::vector<HeldPiece, CachedAllocator<HeldPiece>>;
 
 class TensorSlots {
  public:
@@ -33,6 +42,9 @@ class TensorSlots {
   std::byte *at(const Slot &slot, int64_t id, int64_t offset) const;
   /// Address of this rank's shard; any address if the shard is empty.
   std::byte *own_cut(const Slot &slot, int64_t id) const;
+  /// By block of ranks: the pieces of a sharded parameter, or of its scales, that this rank holds.
+  /// They are its own shard and copies of others' (Plan::twin()).
+  HeldPieces held(const Slot &slot, int64_t id) const;
   std::byte *whole_param(int64_t id) const { return at(memory_.param(), id, 0); }
   /// A quantized parameter from element `offset` on, which is on a line.
   kernels::Elements codes_at(int64_t id, int64_t offset) const;

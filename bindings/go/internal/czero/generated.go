@@ -105,6 +105,7 @@ const (
 	ZERO_KEY_CODE_AFTER               int32 = 343
 	ZERO_KEY_RESIDUAL                 int32 = 344
 	ZERO_KEY_FLUSH_PERIOD             int32 = 345
+	ZERO_KEY_PARAM_RANKS              int32 = 346
 	ZERO_KEY_NEIGHBOURS               int32 = 347
 	ZERO_KEY_STRATEGY                 int32 = 349
 	ZERO_KEY_SET                      int32 = 350
@@ -569,6 +570,7 @@ var Constants = []struct {
 	{"ZERO_KEY_CODE_AFTER", int64(ZERO_KEY_CODE_AFTER)},
 	{"ZERO_KEY_RESIDUAL", int64(ZERO_KEY_RESIDUAL)},
 	{"ZERO_KEY_FLUSH_PERIOD", int64(ZERO_KEY_FLUSH_PERIOD)},
+	{"ZERO_KEY_PARAM_RANKS", int64(ZERO_KEY_PARAM_RANKS)},
 	{"ZERO_KEY_NEIGHBOURS", int64(ZERO_KEY_NEIGHBOURS)},
 	{"ZERO_KEY_STRATEGY", int64(ZERO_KEY_STRATEGY)},
 	{"ZERO_KEY_SET", int64(ZERO_KEY_SET)},
