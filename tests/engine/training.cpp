@@ -190,9 +190,8 @@ Config make_config(const Model &model, const Manner &manner) {
   set_recipe(config, model.recipe);
   const int64_t replica_ranks = replica_ranks_of(model, manner);
   EXPECT_TRUE(config.set_i64(ZERO_KEY_REPLICA_RANKS, replica_ranks == model.ranks ? 0 : replica_ranks).ok());
-  const bool spreads = manner.stage == 3 && !manner.kept_there && manner.param_ranks != 0;
-  const bool divides = spreads && replica_ranks % manner.param_ranks == 0;
-  EXPECT_TRUE(config.set_i64(ZERO_KEY_PARAM_RANKS, divides ? manner.param_ranks : 0).ok());
+  const bool spreads = manner.stage == 3 && !manner.kept_there && manner.param_ranks != 0 && replica_ranks % manner.param_ranks == 0;
+  EXPECT_TRUE(config.set_i64(ZERO_KEY_PARAM_RANKS, spreads ? manner.param_ranks : 0).ok());
   if (model.algorithm == "custom") return config;
   EXPECT_TRUE(config.set_f64(ZERO_KEY_LR, 0.01).ok());
   EXPECT_TRUE(config.set_f64(ZERO_KEY_WEIGHT_DECAY, model.weight_decay).ok());

@@ -78,8 +78,6 @@ for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank:4
 done
 reject "code-after -1: expected a whole number from 0" --compress sign --code-after -1
 reject "param-ranks -2: expected a whole number from -1" --stage 3 --param-ranks -2
-reject "ZERO_KEY_PARAM_RANKS is 2 and ZERO_KEY_STAGE 2, but in stages 0 to 2 every rank keeps whole parameters" --stage 2 --ranks 4 --param-ranks 2
-reject "ZERO_KEY_PARAM_RANKS makes parameters sharded over 3 ranks, but must divide the 4 ranks" --stage 3 --ranks 4 --param-ranks 3
 reject "server 0: expected a whole number from 1 to 1023" --server 0
 reject "server 1024: expected" --server 1024
 reject "staleness -1: expected a whole number from 0" --server 1 --staleness -1

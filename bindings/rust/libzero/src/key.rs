@@ -119,6 +119,7 @@ c_enum! {
         Residual = ZERO_KEY_RESIDUAL,
         /// Steps from one that sends all in full to the next; 0: none does.
         FlushPeriod = ZERO_KEY_FLUSH_PERIOD,
+        /// In stage 3, ranks over which parameters are sharded; 0: as states; -1: those of a host.
         ParamRanks = ZERO_KEY_PARAM_RANKS,
         /// A [`Neighbours`](crate::Neighbours): the replicas that the end of a period averages.
         Neighbours = ZERO_KEY_NEIGHBOURS,
