@@ -257,7 +257,8 @@ enum zero_key {
       own dtype. */
   ZERO_KEY_PARAM_DTYPE = 358,
   /** i64, 0 .. 1, default 0. 1 = gradients of this parameter are given and reduced by rows, which
-      its first dimension counts (zero_optimizer_grad_ready_rows()). */
+      its first dimension counts (zero_optimizer_grad_ready_rows()). With ZERO_UNFILLED_UNTOUCHED
+      only rows that a rank gave are updated, and gathered. */
   ZERO_KEY_ROWS = 359,
 
   /* hyper-parameters: 400 .. 499. zero_optimizer_set_f64() changes them at any step, unless the
@@ -414,7 +415,9 @@ enum zero_rounding {
 enum zero_unfilled {
   ZERO_UNFILLED_ZERO = 0, /**< Their gradient counts as zero. */
   /** Parameter and states stay as they are, but the average moves as in every step. All ranks
-      decide alike. The updates of each tensor are counted (ZERO_SLOT_UPDATE_COUNT). */
+      decide alike. The updates of each tensor are counted (ZERO_SLOT_UPDATE_COUNT). With
+      ZERO_KEY_ROWS this holds row by row, and averages of untouched rows stay too
+      (zero_optimizer_grad_ready_rows()). */
   ZERO_UNFILLED_UNTOUCHED = 1
 };
 

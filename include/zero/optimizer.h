@@ -248,8 +248,8 @@ enum zero_slot {
   ZERO_SLOT_PARAM_SCALE = 5,
   /** With ZERO_KEY_SYNC_PERIOD above 1: the parameters that all replicas last had in common. */
   ZERO_SLOT_ANCHOR = 6,
-  /** With ZERO_UNFILLED_UNTOUCHED: the steps that updated the tensor. One i64, equal on all ranks.
-      */
+  /** With ZERO_UNFILLED_UNTOUCHED: the steps that updated the tensor, or a row of it. One i64,
+      equal on all ranks. */
   ZERO_SLOT_UPDATE_COUNT = 8,
   /** sgd, muon: the momentum buffer; adam, adamw, lamb, lion: m. */
   ZERO_SLOT_FIRST_MOMENT = 10,
@@ -713,22 +713,44 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
  * elements with the same first index. A row that is given several times is added up in the order
  * given, in the dtype of the gradient: each sum is made in fp32 and rounded to it.
  *
- * - Results have the bits of a whole gradient with the same rows, in all stages and algorithms:
- *   moments and weight decay change untouched rows too.
+ * - Results have the bits of a whole gradient with the same rows, in all stages and algorithms.
+ *   Unless ZERO_UNFILLED_UNTOUCHED is set, moments and weight decay change all other rows too.
  * - Only given rows travel in reductions, each as its elements and a number of 8 bytes, to the rank
  *   that owns them (Renggli et al., "SparCML", 2019). In stage 0 the sums travel likewise.
  * - Each rank gives what rows it has, perhaps none, and calls this function once per micro-step. A
  *   rank that gives no gradient contributes zeros. zero_optimizer_grad_ready() may be called
  *   instead, on some ranks too: the rows of the range it gives then travel.
  * - A tied name is a gradient of its own, and may be given whole where another is given by rows.
- * - The tensor is a bucket of its own. Tensors of fewer than 256 elements are reduced whole.
- * - Memory: that of a whole gradient, a byte per row, and ZERO_MEMORY_WORKSPACE for rows on their
- *   way. The workspace grows with the rows of a step, up to twice the bytes that the rank sends and
- *   receives for the tensor. It comes from the system, not from a memory hook, and
- *   ZERO_KEY_MEMORY_LIMIT does not count it.
+ * - The tensor is a bucket of its own. Tensors of fewer than 256 elements are reduced whole, unless
+ *   ZERO_UNFILLED_UNTOUCHED is set.
+ * - Memory: that of a whole gradient, two bytes per row, and ZERO_MEMORY_WORKSPACE for rows on
+ *   their way. The workspace grows with the rows of a step, up to twice the bytes that the rank
+ *   sends and receives for the tensor. It comes from the system, not from a memory hook, and
+ *   ZERO_KEY_MEMORY_LIMIT does not count it. ZERO_UNFILLED_UNTOUCHED takes one byte per row more,
+ *   and as much workspace again for gathers.
  *
- * zero_optimizer_add_param() returns ZERO_E_UNSUPPORTED for ZERO_KEY_ROWS with ZERO_TIER_DEVICE,
- * ZERO_KEY_REPLICA_RANKS or ZERO_UNFILLED_UNTOUCHED.
+ * With ZERO_UNFILLED_UNTOUCHED a step updates the rows that some rank gave, in any of its
+ * micro-steps and by any name, and leaves all other rows untouched (as SparseAdam of PyTorch):
+ * - The parameter, master, states and average of an untouched row keep their bits. Updated rows
+ *   have the bits of an update of the whole tensor.
+ * - Updates are counted per tensor (ZERO_SLOT_UPDATE_COUNT), and the bias correction follows that
+ *   count. A step in which no rank gives a row does not count; a call with `count` 0 gives none.
+ * - A rank with weight 0 (zero_optimizer_set_weight()) gives its rows like others.
+ * - Norms are over the given rows. A skipped step changes nothing, and its rows are forgotten.
+ * - In stages 1 and 2 zero_optimizer_step() gathers the updated rows only, each as its elements and
+ *   a number of 8 bytes. zero_optimizer_gather() gathers whole tensors, because callers may change
+ *   any row through views before it. In stage 3 zero_optimizer_param_acquire() gathers the whole
+ *   tensor.
+ * - All steps of the optimizer reduce, update and gather; none writes into the memory of other
+ *   ranks, because such updates write whole parts of tensors.
+ * - With algorithm "custom" the caller's own update decides which rows change.
+ * - A master that was written reaches the rows of its parameter that a step updates; the others
+ *   follow in zero_optimizer_begin().
+ *
+ * zero_optimizer_add_param() returns ZERO_E_UNSUPPORTED for ZERO_KEY_ROWS with ZERO_TIER_DEVICE or
+ * ZERO_KEY_REPLICA_RANKS. The same holds for ZERO_UNFILLED_UNTOUCHED together with ZERO_KEY_ROWS
+ * and lamb, muon, or a parameter or moments of 8 bits, whose updates change elements of several
+ * rows together.
  *
  * @param[in] optimizer  The optimizer.
  * @param[in] id         The parameter.

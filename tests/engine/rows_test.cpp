@@ -1,5 +1,6 @@
 /// @file Gradients that are given by rows: the bits of whole gradients with the same rows, which the test makes itself, and what travels.
 #include "tests/engine/rank_worlds.h"
+#include "tests/engine/row_gradients.h"
 #include "tests/engine/training.h"
 #include "tests/status_text.h"
 
@@ -16,77 +17,6 @@
 namespace zero::test::rows_test {
 namespace {
 
-/// What one rank gives of one tensor in one micro-step.
-struct Given {
-  enum class Form { rows, whole, nothing } form = Form::rows;
-  std::vector<int64_t> rows;
-  std::vector<std::byte> values;
-};
-
-/// With zeros of both signs, and rows that come again.
-Given random_given(const Model &model, int64_t id, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const int64_t rows = model.rows[static_cast<size_t>(id)];
-  const int64_t width = model.counts[static_cast<size_t>(id)] / rows;
-  Given given;
-  if (random() % 6 == 0) given.form = random() % 2 == 0 ? Given::Form::whole : Given::Form::nothing;
-  const uint64_t count = random() % 4 == 0 ? 0 : random() % static_cast<uint64_t>(rows + 3);
-  std::vector<float> values;
-  for (uint64_t i = 0; i < count; ++i) {
-    const bool again = i > 0 && random() % 4 == 0;
-    given.rows.push_back(again ? given.rows[random() % i] : static_cast<int64_t>(random() % static_cast<uint64_t>(rows)));
-    for (int64_t k = 0; k < width; ++k) {
-      const float value = value_at(random(), 7, k);
-      values.push_back(random() % 5 == 0 ? (value < 0 ? -0.0f : 0.0f) : value);
-    }
-  }
-  given.values = encode(values, model.grad_dtype(id));
-  return given;
-}
-
-/// The definition: zeros, then in the order given the first values of a row, and sums in fp32, each rounded.
-std::vector<std::byte> whole_of(const Model &model, int64_t id, const Given &given) {
-  const DType dtype = model.grad_dtype(id);
-  const int64_t width = model.counts[static_cast<size_t>(id)] / model.rows[static_cast<size_t>(id)];
-  std::vector<std::byte> whole(static_cast<size_t>(model.counts[static_cast<size_t>(id)] * dtype_nbytes(dtype)));
-  std::vector<bool> held(static_cast<size_t>(model.rows[static_cast<size_t>(id)]));
-  for (size_t i = 0; i < given.rows.size(); ++i) {
-    const auto row = static_cast<size_t>(given.rows[i]);
-    const auto nbytes = static_cast<size_t>(width * dtype_nbytes(dtype));
-    std::byte *to = whole.data() + row * nbytes;
-    std::vector<float> sum = decode(given.values.data() + i * nbytes, dtype, width);
-    const std::vector<float> before = decode(to, dtype, width);
-    for (size_t k = 0; held[row] && k < sum.size(); ++k) sum[k] = before[k] + sum[k];
-    held[row] = true;
-    const std::vector<std::byte> bytes = encode(sum, dtype);
-    std::copy(bytes.begin(), bytes.end(), to);
-  }
-  return whole;
-}
-
-/// `number`: of the micro-step in the run.
-void give(Optimizer &optimizer, const Model &model, int64_t number) {
-  const int64_t rank = optimizer.group()->rank();
-  for (int64_t id = model.tensors() - 1; id >= 0; --id) {
-    const uint64_t seed = model.seed + static_cast<uint64_t>((number * 8 + rank) * 8 + id);
-    if (!model.is_table(id)) {
-      std::vector<float> values;
-      for (int64_t i = 0; i < model.counts[static_cast<size_t>(id)]; ++i) values.push_back(value_at(seed, 3, i));
-      const std::vector<std::byte> bytes = encode(values, model.grad_dtype(id));
-      expect_ok(optimizer.grad_ready(id, bytes.data(), 0, std::ssize(values)), "grad_ready");
-      continue;
-    }
-    const Given given = random_given(model, id, seed);
-    if (given.form == Given::Form::nothing) continue;
-    if (model.by_rows && given.form == Given::Form::rows) {
-      expect_ok(optimizer.grad_ready_rows(id, given.rows.data(), given.values.data(), std::ssize(given.rows)), "grad_ready_rows");
-      continue;
-    }
-    const std::vector<std::byte> whole = whole_of(model, id, given);
-    expect_ok(optimizer.grad_ready(id, whole.data(), 0, model.counts[static_cast<size_t>(id)]), "grad_ready");
-  }
-}
-
 /// What a training ends with on one rank: bits of slots and norms.
 struct End {
   std::vector<std::byte> slots;
@@ -95,28 +25,15 @@ struct End {
   int64_t gathered_nbytes = 0;
 };
 
-void step(Optimizer &optimizer, const Manner &manner, zero_step_result *result) {
-  result->struct_size = sizeof *result;
-  if (!manner.splits) return expect_ok(run_task(optimizer, optimizer.step(result)), "step");
-  expect_ok(run_task(optimizer, optimizer.reduce(result)), "reduce");
-  expect_ok(run_task(optimizer, optimizer.apply()), "apply");
-  expect_ok(run_task(optimizer, optimizer.gather()), "gather");
-}
-
 End train_by_rows(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
   End end;
   const auto optimizer = begun_optimizer(group, model, manner);
   if (optimizer == nullptr) return end;
-  const std::vector<int32_t> &kinds = model.recipe.micro_steps;
   int64_t number = 0;
   for (int64_t at = 0; at < model.steps; ++at) {
-    for (size_t micro = 0; micro < std::max<size_t>(1, kinds.size()); ++micro) {
-      if (!kinds.empty()) expect_ok(run_task(*optimizer, optimizer->micro_step(kinds[micro])), "micro_step");
-      if (model.divisor == ZERO_DIVISOR_WEIGHTS) expect_ok(optimizer->set_weight(weight_of(model, number, group->rank())), "set_weight");
-      give(*optimizer, model, number++);
-    }
+    give_step_by_rows(*optimizer, model, &number);
     zero_step_result result{};
-    step(*optimizer, manner, &result);
+    end_step(*optimizer, manner.splits, &result);
     end.norms.push_back(result.grad_norm);
   }
   end.slots = read_slots(*optimizer, model);
@@ -207,7 +124,7 @@ TEST(Rows, NonFiniteOnesSkipTheStep) {
       const int64_t row = 9;
       expect_ok(optimizer->grad_ready_rows(0, &row, values.data(), 1), "grad_ready_rows");
       zero_step_result result{};
-      step(*optimizer, {}, &result);
+      end_step(*optimizer, false, &result);
       EXPECT_EQ(result.skipped, 1);
       EXPECT_EQ(before, read_slots(*optimizer, model));
     });
@@ -329,7 +246,7 @@ TEST(Rows, MisuseIsRefusedAndChangesNothing) {
     expect_ok(optimizer->grad_ready(0, nullptr, 0, 40), "grad_ready");
     EXPECT_EQ(give_rows(0, 1).code(), ZERO_E_STATE);
     zero_step_result result{};
-    step(*optimizer, {}, &result);
+    end_step(*optimizer, false, &result);
     expect_ok(give_rows(0, 1), "grad_ready_rows");
     EXPECT_EQ(give_rows(0, 1).code(), ZERO_E_STATE);
     EXPECT_EQ(optimizer->grad_ready(0, values.data(), 0, 4).code(), ZERO_E_STATE);
@@ -361,7 +278,6 @@ TEST(Rows, WhatDoesNotKnowThemIsRefusedWithBothNames) {
     return status;
   };
   EXPECT_TRUE(contains(refused_with(ZERO_KEY_REPLICA_RANKS, 1), "ZERO_KEY_REPLICA_RANKS"));
-  EXPECT_TRUE(contains(refused_with(ZERO_KEY_UNFILLED, ZERO_UNFILLED_UNTOUCHED), "ZERO_UNFILLED_UNTOUCHED"));
   EXPECT_EQ(added_with(Config(), 0).code(), ZERO_E_INVALID_ARGUMENT);
 }
 

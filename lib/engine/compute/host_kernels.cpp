@@ -5,6 +5,7 @@
 #include "kernels/convert.h"
 #include "kernels/lamb.h"
 #include "kernels/muon.h"
+#include "kernels/touched_rows.h"
 
 #include <algorithm>
 #include <array>
@@ -97,6 +98,8 @@ int64_t cut_elements(const UpdateJob &job) {
 void update_part(const UpdateJob &job, Range part) {
   const kernels::UpdateSegment piece = kernels::slice(job.piece, part.begin, part.count());
   if (job.skips) return kernels::move_average(kernels::active(), piece, job.scalars);
+  if (job.touched.marks != nullptr)
+    return kernels::update_rows(kernels::active(), *job.algorithm, piece, job.scalars, job.touched.from(part.begin));
   if (!job.algorithm->layerwise) return kernels::update(kernels::active(), *job.algorithm, piece, job.scalars);
   kernels::UpdateScalars scalars = job.scalars;
   const kernels::ExactSum param = kernels::ExactSum::import_limbs(job.norms);

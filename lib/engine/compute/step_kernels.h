@@ -4,6 +4,7 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
+#include "kernels/touched_rows.h"
 #include "kernels/update.h"
 
 #include <cstdint>
@@ -36,6 +37,8 @@ struct UpdateJob {
   float *workspace = nullptr;
   int64_t workspace_apart = 0;
   /// @}
+  /// With marks: the job updates these rows only, and moves no average of others. On the host.
+  kernels::TouchedRows touched = {};
 };
 
 /// The side that keeps its values where masters and 8-bit codes disagree.

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <utility>
 
 namespace zero {
@@ -327,6 +329,8 @@ void GradientAccumulator::finish_slots() {
     const SlotPlace &place = slots_.place(slots_.grad(), index);
     const void *source = place.at(0);
     const int64_t count = plan_.bucket(index).flat.count();
+    const std::span<uint8_t> rows = rows_.of(index);
+    std::copy_n(holder(plan_.bucket(index).params.front()).rows.begin(), rows.size(), rows.begin());
     if (divisor > 0 && divisor != 1 && place.dtype == DType::f32) {
       finite_ = group_->reducer()->reduce({place.at(0), &source, 1, count, place.dtype, ReduceOp::sum, divisor}) && finite_;
     } else if (looks) {
@@ -362,7 +366,10 @@ void GradientAccumulator::end_sums() {
 
 void GradientAccumulator::begin_step() {
   end_sums();
-  for (Tensor &each : tensors_) each.filled.clear();
+  for (Tensor &each : tensors_) {
+    each.filled.clear();
+    each.gave_rows = false;
+  }
   looks_again_ = false;
   finite_ = true;
 }

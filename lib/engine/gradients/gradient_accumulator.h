@@ -17,9 +17,17 @@ namespace zero {
 
 class GradientAccumulator {
  public:
+  /// `rows` get the marks of a world of one.
   GradientAccumulator(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, const Params &params,
-                      MicroStepState &state, BucketSchedule &schedule)
-      : plan_(plan), settings_(settings), slots_(slots), kernels_(kernels), params_(params), state_(state), schedule_(schedule) {}
+                      GivenRows &rows, MicroStepState &state, BucketSchedule &schedule)
+      : plan_(plan),
+        settings_(settings),
+        slots_(slots),
+        kernels_(kernels),
+        params_(params),
+        rows_(rows),
+        state_(state),
+        schedule_(schedule) {}
 
   /// Once the schedule is open. `norm_tells`: a gradient that is not finite shows in the norm of a
   /// world of one.
@@ -48,7 +56,11 @@ class GradientAccumulator {
   void end_sums();
   void begin_step();
 
-  bool filled(int64_t id) const { return tensors_[static_cast<size_t>(params_.holder(id))].filled.count() > 0; }
+  /// An element was given in this step; of a table, a row.
+  bool filled(int64_t id) const {
+    const Tensor &shared = tensors_[static_cast<size_t>(params_.holder(id))];
+    return shared.rows.empty() ? shared.filled.count() > 0 : shared.gave_rows;
+  }
   /// Elements that were not given in this step.
   int64_t unfilled_count() const;
   /// All values looked at are finite; if ranks are to add them, so small that no sum can overflow.
@@ -65,6 +77,7 @@ class GradientAccumulator {
     ReadyRanges filled;          ///< given in this step
     std::vector<int64_t> names;  ///< itself and those tied to it
     std::vector<uint8_t> rows;   ///< if given by rows: RowMarks, the last for all behind the rows
+    bool gave_rows = false;      ///< in this step
   };
   struct Bucket {
     std::byte *local = nullptr;  ///< memory of its own for sums of micro-steps, where one was made
@@ -142,6 +155,7 @@ class GradientAccumulator {
   const SlotMemory &slots_;
   const Kernels &kernels_;
   const Params &params_;
+  GivenRows &rows_;
   MicroStepState &state_;
   BucketSchedule &schedule_;
   std::shared_ptr<Group> group_;

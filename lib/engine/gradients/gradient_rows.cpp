@@ -52,6 +52,7 @@ void GradientAccumulator::take_rows(int64_t id, const int64_t *rows, const std::
     return Arrival{at, within(at.memory, id, row * width, at.dtype), from, dtype, width};
   };
   sort_rows(rows, count);
+  shared.gave_rows = shared.gave_rows || count > 0;
   int64_t next = 0;
   for (size_t i = 0; i < row_order_.size();) {
     const int64_t row = rows[row_order_[i]];
@@ -97,6 +98,7 @@ void GradientAccumulator::mark_rows(int64_t id, Range range) {
   if (!by_rows(id)) return;
   const int64_t width = params_[id].row_width();
   const auto first = holder(id).rows.begin();
+  holder(id).gave_rows = true;
   std::fill(first + range.begin / width, first + (range.end + width - 1) / width, kHeld);
 }
 

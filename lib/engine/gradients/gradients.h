@@ -18,14 +18,16 @@ namespace zero {
 /// Calls go down only: accumulator, schedule, reductions.
 class Gradients {
  public:
-  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, const Params &params, Trace &trace)
+  /// `rows` get marks of the rows that a step gives, as far as this rank learns them.
+  Gradients(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, const Params &params,
+            GivenRows &rows, Trace &trace)
       : plan_(plan),
         settings_(settings),
         slots_(slots),
         kernels_(kernels),
-        reductions_(plan, settings, slots, kernels, trace),
+        reductions_(plan, settings, slots, kernels, rows, trace),
         schedule_(plan, settings, slots, kernels, state_, reductions_),
-        accumulator_(plan, settings, slots, kernels, params, state_, schedule_) {}
+        accumulator_(plan, settings, slots, kernels, params, rows, state_, schedule_) {}
 
   /// `across` as in ReduceStrategies, `alone` as in MicroStepState, `counted` as in Reductions.
   Status open(const std::shared_ptr<Group> &group, std::shared_ptr<Group> across, bool alone, const MemorySource &source,

@@ -78,9 +78,10 @@ int64_t sum_nbytes(const Plan &plan, DTypeOf &&dtype_of) {
 
 }  // namespace
 
-ReduceStrategies::ReduceStrategies(const Plan &plan, const Settings &settings, const SlotMemory &slots) : plan_(plan), slots_(slots) {
+ReduceStrategies::ReduceStrategies(const Plan &plan, const Settings &settings, const SlotMemory &slots, GivenRows &rows)
+    : plan_(plan), slots_(slots) {
   strategies_.push_back(std::make_unique<PlainSums>(plan));
-  strategies_.push_back(std::make_unique<RowSums>(plan));
+  strategies_.push_back(std::make_unique<RowSums>(plan, rows));
   const auto fits = [&](const auto &row) { return row.fits(settings.replicas); };
   const auto *row = std::find_if(std::begin(kOverReplicas), std::end(kOverReplicas), fits);
   if (row != std::end(kOverReplicas)) strategies_.push_back(row->make(plan, settings.replicas));

@@ -16,7 +16,8 @@ namespace zero {
 
 class ReduceStrategies {
  public:
-  ReduceStrategies(const Plan &plan, const Settings &settings, const SlotMemory &slots);
+  /// `rows` as in RowSums.
+  ReduceStrategies(const Plan &plan, const Settings &settings, const SlotMemory &slots, GivenRows &rows);
 
   /// Bytes that open() takes. `formats`: those of the plan.
   int64_t workspace_nbytes(std::span<const Format> formats) const;

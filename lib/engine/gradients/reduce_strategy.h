@@ -4,20 +4,17 @@
 #pragma once
 
 #include "core/task.h"
+#include "engine/storage/given_rows.h"
 #include "engine/storage/slot_memory.h"
 #include "group/collectives.h"
 #include "memory/arena.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace zero {
 
 class Residuals;
-
-/// By row of a bucket: 0 where it holds nothing and counts as zero.
-using RowMarks = std::span<const uint8_t>;
 
 /// One rank's part of a bucket's sum.
 struct Contribution {

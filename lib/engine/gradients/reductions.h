@@ -35,13 +35,14 @@ class Reductions {
     finish,    ///< nothing is reduced any more: the sums are divided into the slot
   };
 
-  Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, Trace &trace)
+  /// `rows` as in RowSums.
+  Reductions(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Kernels &kernels, GivenRows &rows, Trace &trace)
       : plan_(plan),
         settings_(settings),
         slots_(slots),
         kernels_(kernels),
         trace_(trace),
-        strategies_(plan, settings, slots),
+        strategies_(plan, settings, slots, rows),
         micro_sums_(plan) {}
 
   /// `across` as in ReduceStrategies. `counted`, by bucket: its squares count towards the norm.

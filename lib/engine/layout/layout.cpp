@@ -110,9 +110,11 @@ double Layout::cost_of(int64_t id) const {
   return static_cast<double>(params_[id].count) * static_cast<double>(std::min(shape[0], shape[1]));
 }
 
-/// A tensor of less than a line is reduced with its neighbours, because it may not begin on a line.
-int64_t Layout::reduced_rows(const Param &param) {
-  return param.options.by_rows && !param.options.frozen && param.count >= kLine ? param.shape[0] : 0;
+/// A tensor of less than a line is reduced with its neighbours, unless some of its rows may stay
+/// untouched: then ranks must know which.
+int64_t Layout::reduced_rows(const Param &param) const {
+  const int64_t least = settings_.leaves_unfilled ? 1 : kLine;
+  return param.options.by_rows && !param.options.frozen && param.count >= least ? param.shape[0] : 0;
 }
 
 void Layout::make_plan(int64_t rank) {

@@ -49,7 +49,7 @@ class Layout {
   void choose_sizes();
   void make_plan(int64_t rank);
   double cost_of(int64_t id) const;
-  static int64_t reduced_rows(const Param &param);
+  int64_t reduced_rows(const Param &param) const;
 
   const Params &params_;
   const Settings &settings_;

@@ -24,8 +24,8 @@ void Plan::lay_out(const PlanInput &input) {
       continue;
     }
     const auto space = static_cast<size_t>(tensor.space);
-    const int64_t begin =
-        input.spaces[space].whole_tensors ? layouts[space].append_line(tensor.count) : layouts[space].append(tensor.count);
+    const bool on_line = input.spaces[space].whole_tensors || tensor.rows > 0;
+    const int64_t begin = on_line ? layouts[space].append_line(tensor.count) : layouts[space].append(tensor.count);
     params_.push_back({{begin, begin + tensor.count}, -1});
     element_count_ += tensor.count;
     if (tensor.count > 0) place_tensor(input, static_cast<int64_t>(id), begin, &open_buckets[space]);

@@ -18,7 +18,7 @@ struct TensorShape {
   int64_t space = 0;
   int64_t tied_to = -1;  ///< the earlier tensor whose place this one shares
   double cost = 0;       ///< cost of its update, for tensors that are not cut
-  int64_t rows = 0;      ///< number of rows by which it is reduced; 0: whole
+  int64_t rows = 0;      ///< number of rows by which it is reduced; it begins on a line; 0: whole
 };
 
 /// A flat space: tensors that are stored alike, laid end to end.

@@ -16,10 +16,10 @@ OptimizerParts::OptimizerParts(OptimizerOrigin origin)
       state(registry, memory->kernels(), updates_all()),
       run(loss_scale.first(), memory->device_kernels()),
       verifier(registry.params, state.layout, state.tensors, memory->kernels(), run),
-      gradients(state.plan, settings, state.slots, memory->kernels(), registry.params, trace),
-      updates(state.plan, settings, state.slots, registry.params, memory->kernels(), registry.sets),
+      gradients(state.plan, settings, state.slots, memory->kernels(), registry.params, state.given_rows, trace),
+      updates(state.plan, settings, state.slots, registry.params, state.given_rows, memory->kernels(), registry.sets),
       groups(group),
-      gathers(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), settings, trace),
+      gathers(registry.params, state.layout, state.tensors, state.quantized_params, state.given_rows, memory->kernels(), settings, trace),
       first_values(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), gathers, groups),
       replicas(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), settings, updates_all()),
       guard(group, groups, gathers, alone()) {}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace zero {
 namespace {
@@ -37,10 +38,25 @@ Status check_rows(const Settings &settings, const char *name) {
   ZERO_CHECK(!settings.replicas.any(), ZERO_E_UNSUPPORTED,
              "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_REPLICA_RANKS is set, and sums over replicas are of whole gradients; set one of the two",
              name);
-  ZERO_CHECK(!settings.leaves_unfilled, ZERO_E_UNSUPPORTED,
-             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, which leaves whole tensors untouched; set it to "
-             "ZERO_UNFILLED_ZERO, or give whole gradients",
-             name);
+  return {};
+}
+
+/// Refuses updates that change elements of several rows together, if rows may stay untouched.
+Status check_rows_apart(const kernels::Algorithm *algorithm, const Precision &precision, const char *name) {
+  ZERO_CHECK(algorithm == nullptr || (!algorithm->layerwise && !algorithm->matrix), ZERO_E_UNSUPPORTED,
+             "%s: ZERO_KEY_ROWS is 1 and ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, but ZERO_KEY_ALGORITHM of its set is \"%s\", which "
+             "updates a tensor as a whole; use an algorithm that updates each element by itself, ZERO_UNFILLED_ZERO, or whole gradients",
+             name, algorithm->name);
+  const std::pair<int32_t, DType> kept[] = {{ZERO_KEY_PARAM_DTYPE, static_cast<DType>(precision.param)},
+                                            {ZERO_KEY_FIRST_MOMENT_DTYPE, precision.first_moment},
+                                            {ZERO_KEY_SECOND_MOMENT_DTYPE, precision.second_moment}};
+  for (const auto &[key, dtype] : kept) {
+    ZERO_CHECK(
+        dtype_nbytes(dtype) != 1, ZERO_E_UNSUPPORTED,
+        "%s: ZERO_KEY_ROWS is 1 and ZERO_KEY_UNFILLED is ZERO_UNFILLED_UNTOUCHED, but %s is %s, of which 256 elements have a scale in "
+        "common, touched or not; use 16 or 32 bits, ZERO_UNFILLED_ZERO, or whole gradients",
+        name, find_key(key)->name, dtype_name(dtype));
+  }
   return {};
 }
 
@@ -73,7 +89,10 @@ Status Registry::read_options(const Config &config, const char *name, ParamOptio
   out->replicated = config.i64(ZERO_KEY_REPLICATED) != 0;
   out->by_rows = config.i64(ZERO_KEY_ROWS) != 0;
   read_precision(config, &out->precision);
-  return out->by_rows ? check_rows(settings, name) : Status();
+  if (!out->by_rows) return {};
+  ZERO_TRY(check_rows(settings, name));
+  const kernels::Algorithm *algorithm = sets[static_cast<size_t>(out->set)].algorithm();
+  return settings.leaves_unfilled ? check_rows_apart(algorithm, out->precision, name) : Status();
 }
 
 Status Registry::add_param(const Config *config, const char *name, int32_t dtype, const int64_t *shape, int64_t ndim, int64_t *out_id) {

@@ -144,6 +144,11 @@ void OptimizerReport::describe_plan(std::string &text) const {
     add_line(text, "by rows: gradients of %s; rows that no rank gives do not travel",
              count_text(std::count_if(parts_.state.plan.buckets().begin(), parts_.state.plan.buckets().end(), by_rows), "tensor").c_str());
   }
+  if (parts_.state.plan.any_rows() && parts_.settings.leaves_unfilled) {
+    const bool gathers = !parts_.alone() && !parts_.one_copy() && (parts_.settings.stage == 1 || parts_.settings.stage == 2);
+    add_line(text, "untouched: rows that no rank gives in a step keep parameter, states and average%s",
+             gathers ? "; zero_optimizer_step gathers the others only" : "");
+  }
   if (parts_.settings.stage == 3 && parts_.settings.overlaps_in(*parts_.groups.gather())) {
     add_line(text, "gathered ahead: at most %lld bytes%s", lld(parts_.gathers.most_ahead_nbytes()),
              parts_.settings.gathers.ahead_follows ? ", chosen by the memory formula" : "");

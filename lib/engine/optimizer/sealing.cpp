@@ -168,6 +168,7 @@ Status Sealing::allocate() {
     }
     ZERO_TRY(open_memory());
     ZERO_TRY(parts_.state.slots.allocate(parts_.state.plan, parts_.state.layout.formats(), parts_.sharding(), parts_.memory_source()));
+    parts_.state.given_rows.open(parts_.state.plan, parts_.settings.leaves_unfilled);
     ZERO_TRY(
         parts_.gradients.open(parts_.groups.reduce(), parts_.groups.across(), parts_.alone(), parts_.memory_source(), counted_buckets()));
     ZERO_TRY(parts_.replicas.open(parts_.groups.gather(), parts_.groups.across(), parts_.memory_source()));
@@ -278,7 +279,8 @@ Status Sealing::prepare() {
 
 /// Stages 0 to 2 lay parameters out alike on all ranks, stages 0 and 1 gradients too, stage 0
 /// states. Facts that reductions find, and work that they overlap with the caller's, need
-/// reductions; so do weights, which reductions exchange.
+/// reductions; so do weights, which reductions exchange. Writes into the memory of others are of
+/// whole pieces, so that no row could stay untouched.
 PathFacts Sealing::path_facts() const {
   PathFacts facts{};
   facts.alone = parts_.alone();
@@ -288,8 +290,9 @@ PathFacts Sealing::path_facts() const {
   facts.trails = parts_.gathers.may_trail();
   if (parts_.alone()) return facts;
   const bool all_reached = parts_.peers.params.reach_all() && (parts_.settings.stage > 0 || parts_.peers.states.reach_all());
-  facts.writes =
-      parts_.settings.stage <= 2 && parts_.settings.algorithm != nullptr && all_reached && !parts_.gathers.strategy().changes_own();
+  const bool some_rows = parts_.settings.leaves_unfilled && parts_.state.plan.any_rows();
+  facts.writes = parts_.settings.stage <= 2 && parts_.settings.algorithm != nullptr && all_reached && !some_rows &&
+                 !parts_.gathers.strategy().changes_own();
   const bool few = parts_.ranks() <= static_cast<int64_t>(kernels::kMostSources);
   facts.fuses = facts.writes && parts_.settings.stage <= 1 && parts_.peers.grads.reach_all() && few && !parts_.settings.overlap &&
                 !parts_.settings.grad_norm && !parts_.settings.weighted() && !parts_.settings.replicas.sum_gradients() &&
@@ -332,6 +335,7 @@ void Sealing::unseal() {
     }
   }
   parts_.state.update_counts.close();
+  parts_.state.given_rows.close();
   parts_.state.slots.release();
   parts_.gathers.release();
   parts_.state.quantized_params.release();

@@ -1,6 +1,6 @@
 /// @file ShardedState: this rank's share of the model. It holds the layout, the memory of slots,
-/// 8-bit parameters, counts of updates, and the views that callers get of their own part. Knows
-/// addresses and owners; never the order of calls.
+/// 8-bit parameters, counts of updates, the rows of a step, and the views that callers get of their
+/// own part. Knows addresses and owners; never the order of calls.
 #pragma once
 
 #include "core/task.h"
@@ -9,6 +9,7 @@
 #include "engine/optimizer/registry.h"
 #include "engine/parameters/quantized_params.h"
 #include "engine/stats/results.h"
+#include "engine/storage/given_rows.h"
 #include "engine/storage/slot_memory.h"
 #include "engine/storage/tensor_slots.h"
 #include "engine/storage/update_counts.h"
@@ -39,6 +40,7 @@ struct ShardedState {
   TensorSlots tensors;
   QuantizedParams quantized_params;
   UpdateCounts update_counts;
+  GivenRows given_rows;
   std::vector<View> views;
 };
 

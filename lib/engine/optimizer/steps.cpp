@@ -212,6 +212,8 @@ Task Steps::gather() {
     ZERO_CO_AWAIT(barrier(*parts_.groups.gather()));
   } else if ((!parts_.step.skips || parts_.replica_run.syncs) && parts_.settings.stage > 0) {
     const bool in_full = parts_.replica_run.syncs || parts_.settings.replicas.in_full(parts_.replica_run.calls);
+    // Between reduce and gather the caller may change any row through views.
+    if (parts_.settings.leaves_unfilled) parts_.state.given_rows.note_update(parts_.step.splits);
     ZERO_CO_AWAIT(parts_.gathers.gather_updated(parts_.acquired_count == 0, in_full));
   }
   const bool counts = parts_.step.applied || parts_.settings.algorithm == nullptr;

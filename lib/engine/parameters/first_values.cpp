@@ -49,7 +49,8 @@ bool FirstValues::has_written_masters() const {
 
 void FirstValues::forget_updated_masters(std::span<const int64_t> filled) {
   for (size_t id = 0; id < master_written_.size(); ++id) {
-    if (filled.empty() || filled[id] > 0) master_written_[id] = false;
+    const bool all_rows = !params_[static_cast<int64_t>(id)].options.by_rows;
+    if (filled.empty() || (filled[id] > 0 && all_rows)) master_written_[id] = false;
   }
 }
 

@@ -69,7 +69,7 @@ class FirstValues {
   bool wrote_master(int64_t id) const { return master_written_[static_cast<size_t>(id)]; }
   bool has_written_masters() const;
   /// Forgets writes of masters whose parameters a step has updated: these are rounded from their
-  /// masters. `filled` as in StepFlags.
+  /// masters. `filled` as in StepFlags; with it some rows of tables stay untouched.
   void forget_updated_masters(std::span<const int64_t> filled);
   /// @}
 

@@ -14,9 +14,11 @@
 #include "engine/parameters/param_pool.h"
 #include "engine/parameters/prefetch.h"
 #include "engine/parameters/quantized_params.h"
+#include "engine/parameters/row_gather.h"
 #include "engine/parameters/value_gather.h"
 #include "engine/ranks/optimizer_groups.h"
 #include "engine/stats/trace.h"
+#include "engine/storage/given_rows.h"
 #include "engine/storage/tensor_slots.h"
 #include "group/group.h"
 
@@ -34,9 +36,9 @@ class ParamGatherer {
   /// `buffered`: those of which a rank takes over its own part of first values only.
   enum class Buckets { trained, buffered, all };
 
-  /// All arguments must outlive the object.
+  /// All arguments must outlive the object. `rows`: those that steps updated.
   ParamGatherer(const Params &params, const Layout &layout, const TensorSlots &tensors, QuantizedParams &quantized_params,
-                const Kernels &kernels, const Settings &settings, Trace &trace)
+                const GivenRows &rows, const Kernels &kernels, const Settings &settings, Trace &trace)
       : params_(params),
         layout_(layout),
         tensors_(tensors),
@@ -45,7 +47,8 @@ class ParamGatherer {
         trace_(trace),
         values_(layout, tensors, quantized_params),
         masters_(values_, layout, tensors),
-        differences_(values_, params, layout, tensors, settings) {}
+        differences_(values_, params, layout, tensors, settings),
+        rows_(values_, layout, tensors, rows) {}
 
   /// The order in which the first step acquires parameters.
   void set_order(std::vector<int64_t> ids) { prefetch_.set_order(std::move(ids)); }
@@ -115,7 +118,10 @@ class ParamGatherer {
   ValueGather values_;
   MasterGather masters_;
   DifferenceGather differences_;
-  GatherStrategy &usual_ = differences_.on() ? static_cast<GatherStrategy &>(differences_) : values_;
+  RowGather rows_;
+  GatherStrategy &usual_ = differences_.on()           ? static_cast<GatherStrategy &>(differences_)
+                           : settings_.leaves_unfilled ? static_cast<GatherStrategy &>(rows_)
+                                                       : values_;
   GatherStrategy &in_full_ = differences_.on() ? static_cast<GatherStrategy &>(masters_) : values_;
   /// @}
   std::shared_ptr<Group> group_;

@@ -99,11 +99,20 @@ void ShardUpdater::add_bucket(int64_t index, const Format &format, bool all, Pie
       open.end = part.end;
       continue;
     }
-    if (first >= 0) pieces.push_back({first, params_[first].options.set, slots_of(index, format, open)});
+    if (first >= 0) pieces.push_back(piece_of(index, format, first, open));
     open = part;
     first = id;
   }
-  if (first >= 0) pieces.push_back({first, params_[first].options.set, slots_of(index, format, open)});
+  if (first >= 0) pieces.push_back(piece_of(index, format, first, open));
+}
+
+/// A table is the first of its bucket.
+ShardUpdater::UpdateSegment ShardUpdater::piece_of(int64_t index, const Format &format, int64_t param, Range range) const {
+  const PlannedBucket &bucket = plan_.bucket(index);
+  UpdateSegment piece{param, params_[param].options.set, slots_of(index, format, range)};
+  if (settings_.leaves_unfilled && bucket.rows.count > 0 && param == bucket.params.front())
+    piece.rows = {rows_.of(index).data(), bucket.rows.width, range.begin};
+  return piece;
 }
 
 kernels::UpdateSegment ShardUpdater::slots_of(int64_t index, const Format &format, Range range) const {
@@ -173,7 +182,7 @@ Status ShardUpdater::begin_states(const MemorySource &source) const {
 }
 
 bool ShardUpdater::skips(const UpdateSegment &piece, const StepScalars &step) const {
-  return !step.touched.empty() && step.touched[static_cast<size_t>(piece.param)] == 0;
+  return piece.rows.marks == nullptr && !step.touched.empty() && step.touched[static_cast<size_t>(piece.param)] == 0;
 }
 
 void ShardUpdater::list_jobs(const StepScalars &step) {
@@ -183,6 +192,7 @@ void ShardUpdater::list_jobs(const StepScalars &step) {
     const int64_t *updates = update_counts_ != nullptr ? update_counts_ + piece.param : nullptr;
     jobs_.push_back(
         {&algorithm, at_work(piece, step), scalars_of(piece, step), piece.set, skips(piece, step), updates, norms_at(piece.param)});
+    jobs_.back().touched = piece.rows;
     if (algorithm.matrix) place_matrix(jobs_.back(), piece.param);
   }
 }

@@ -9,6 +9,7 @@
 #include "engine/layout/params.h"
 #include "engine/layout/plan.h"
 #include "engine/ranks/peer_views.h"
+#include "engine/storage/given_rows.h"
 #include "engine/storage/slot_memory.h"
 #include "group/group.h"
 #include "kernels/update.h"
@@ -32,9 +33,11 @@ struct StepScalars {
 
 class ShardUpdater {
  public:
-  ShardUpdater(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, Kernels &kernels,
-               const std::vector<HyperSet> &sets)
-      : plan_(plan), settings_(settings), slots_(slots), params_(params), kernels_(kernels), sets_(sets) {}
+  /// `rows`: those that the step under way gives; where unfilled parameters stay untouched, only
+  /// these are updated.
+  ShardUpdater(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, const GivenRows &rows,
+               Kernels &kernels, const std::vector<HyperSet> &sets)
+      : plan_(plan), settings_(settings), slots_(slots), params_(params), rows_(rows), kernels_(kernels), sets_(sets) {}
 
   /// `all`: this rank updates all parameters, but only its cuts in steps that replicate. `formats`
   /// are those of the plan's spaces, `source` that of slots.
@@ -67,6 +70,7 @@ class ShardUpdater {
     int64_t param;
     int64_t set;
     kernels::UpdateSegment slots;
+    kernels::TouchedRows rows = {};               ///< without marks unless rows may stay untouched
     std::vector<const void *> sources = {};       ///< contributions of all ranks, by rank
     std::vector<kernels::Replica> replicas = {};  ///< copies on the other ranks
   };
@@ -75,6 +79,7 @@ class ShardUpdater {
   Pieces cut(std::span<const Format> formats, bool all) const;
   void add_bucket(int64_t index, const Format &format, bool all, Pieces &pieces) const;
   static void add_peers(UpdateSegment &piece, const Reached &reached, int64_t ranks, int64_t self);
+  UpdateSegment piece_of(int64_t index, const Format &format, int64_t param, Range range) const;
   kernels::UpdateSegment slots_of(int64_t index, const Format &format, Range range) const;
   kernels::UpdateSegment at_work(const UpdateSegment &piece, const StepScalars &step) const;
   kernels::UpdateScalars scalars_of(const UpdateSegment &piece, const StepScalars &step) const;
@@ -102,6 +107,7 @@ class ShardUpdater {
   const Settings &settings_;
   const SlotMemory &slots_;
   const Params &params_;
+  const GivenRows &rows_;
   Kernels &kernels_;
   const std::vector<HyperSet> &sets_;
   /// By parameter, if tensors may have no gradient in a step.
