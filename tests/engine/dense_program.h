@@ -1,4 +1,5 @@
 /// @file A plain program for steps that leave rows untouched: it updates whole tensors, and keeps the old bits of rows that nobody gave.
+/// And trainings beside it.
 #pragma once
 
 #include "core/default_floats.h"
@@ -6,19 +7,25 @@
 #include "tests/engine/row_gradients.h"
 #include "tests/engine/untouched.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace zero::test {
 
-using Bytes = std::vector<std::byte>;
+/// Of a slot, as it is stored.
+using Entries = std::vector<std::byte>;
 /// By tensor and slot.
-using Slots = std::map<std::pair<int64_t, int32_t>, Bytes>;
+using Slots = std::map<std::pair<int64_t, int32_t>, Entries>;
 /// By tensor and row; a tensor that is no table has one row.
 using Touched = std::vector<std::vector<bool>>;
 
@@ -53,10 +60,10 @@ class DenseProgram {
       if (holder(model, id) != id) continue;
       std::vector<float> values;
       for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k) values.push_back(first_value_at(model, id, k));
-      const Bytes param = encode(values, model.dtype(id));
+      const Entries param = encode(values, model.dtype(id));
       values = decode(param.data(), model.dtype(id), std::ssize(values));
       for (const SlotInfo &info : slots_of(like, id)) {
-        Bytes &slot = slots_[{id, info.number}];
+        Entries &slot = slots_[{id, info.number}];
         dtypes_[{id, info.number}] = info.dtype;
         slot.resize(static_cast<size_t>(info.count * dtype_nbytes(info.dtype)));
         const bool follows = (info.number == ZERO_SLOT_MASTER && info.dtype == DType::f32) || info.number == ZERO_SLOT_AVERAGE;
@@ -74,7 +81,7 @@ class DenseProgram {
   }
 
   /// `grads`: reduced, by tensor. `norm`: 0 or that of all of them.
-  void step(const std::vector<Bytes> &grads, const Touched &touched, double norm) {
+  void step(const std::vector<Entries> &grads, const Touched &touched, double norm) {
     const double clip = model_.recipe.clip_norm;
     scalars_.grad_factor = static_cast<float>(clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0);
     ++scalars_.step;
@@ -93,7 +100,7 @@ class DenseProgram {
     return found == slots.end() ? kernels::Elements{} : kernels::Elements{found->second.data(), dtypes_.at({id, number})};
   }
 
-  void update(int64_t id, Bytes grad, const std::vector<bool> &rows) {
+  void update(int64_t id, Entries grad, const std::vector<bool> &rows) {
     const DefaultFloats floats;
     Slots all = slots_;
     kernels::UpdateSegment piece;
@@ -103,7 +110,7 @@ class DenseProgram {
     piece.grad = {grad.data(), model_.grad_dtype(id)};
     for (int state = 0; state < algorithm_.state_count; ++state) piece.state[state] = elements(all, id, algorithm_.state_slot[state]);
     piece.count = model_.counts[static_cast<size_t>(id)];
-    Bytes &count = slots_[{id, ZERO_SLOT_UPDATE_COUNT}];
+    Entries &count = slots_[{id, ZERO_SLOT_UPDATE_COUNT}];
     std::memcpy(&scalars_.hyper.step, count.data(), count.size());
     ++scalars_.hyper.step;
     kernels::update(*kernels::supported().front(), algorithm_, piece, scalars_);
@@ -123,5 +130,86 @@ class DenseProgram {
   Slots slots_;
   std::map<std::pair<int64_t, int32_t>, DType> dtypes_;
 };
+
+inline Entries acquired(Optimizer &optimizer, const Model &model, int64_t id) {
+  void *data = nullptr;
+  Entries values(static_cast<size_t>(model.counts[static_cast<size_t>(id)] * dtype_nbytes(model.dtype(id))));
+  expect_ok(run_task(optimizer, optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
+  if (!values.empty()) std::memcpy(values.data(), data, values.size());
+  expect_ok(optimizer.param_release(id), "param_release");
+  return values;
+}
+
+/// What one rank ends with: slots that it read, and the parameters that it keeps itself.
+struct End {
+  Slots slots;
+  std::vector<Entries> params;
+};
+
+inline End end_of(Optimizer &optimizer, const Model &model) {
+  End end;
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    end.params.push_back(acquired(optimizer, model, id));
+    if (holder(model, id) != id) continue;
+    for (const SlotInfo &info : slots_of(optimizer, id)) {
+      Entries &slot = end.slots[{id, info.number}];
+      slot.resize(static_cast<size_t>(info.count * dtype_nbytes(info.dtype)));
+      expect_ok(run_task(optimizer, optimizer.read(id, info.number, 0, slot.data(), info.count)), "read");
+    }
+  }
+  return end;
+}
+
+/// Reduces what `give_step_by_rows` gives as whole gradients, in an optimizer that knows no rows.
+inline std::vector<Entries> reduced_whole(Optimizer &twin, const Model &model, int64_t *number) {
+  std::vector<Entries> grads;
+  give_step_by_rows(twin, model, number);
+  expect_ok(run_task(twin, twin.reduce(nullptr)), "reduce");
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    const int64_t count = model.counts[static_cast<size_t>(id)];
+    Entries grad(static_cast<size_t>(count * dtype_nbytes(model.grad_dtype(id))));
+    expect_ok(run_task(twin, twin.read(id, ZERO_SLOT_GRAD, 0, grad.data(), count)), "read");
+    grads.push_back(std::move(grad));
+  }
+  expect_ok(run_task(twin, twin.gather()), "gather");
+  return grads;
+}
+
+inline double norm_of(const Model &model, const std::vector<Entries> &grads) {
+  double squares = 0;
+  for (int64_t id = 0; id < model.tensors(); ++id) {
+    if (holder(model, id) != id) continue;
+    for (const float value : decode(grads[static_cast<size_t>(id)].data(), model.grad_dtype(id), model.counts[static_cast<size_t>(id)]))
+      squares += double{value} * value;
+  }
+  return std::sqrt(squares);
+}
+
+/// Trains by rows and, unless `expected` is nullptr, with the dense program too, whose slots that becomes.
+inline End train_both(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner, Slots *expected) {
+  Model whole = model;
+  whole.by_rows = false;
+  whole.recipe.untouched = false;
+  const auto optimizer = begun_optimizer(group, model, manner);
+  const auto twin = begun_optimizer(group, whole, {.stage = 1});
+  if (optimizer == nullptr || twin == nullptr) return {};
+  DenseProgram program(model, *optimizer);
+  int64_t number = 0;
+  int64_t whole_number = 0;
+  for (int64_t at = 0; at < model.steps; ++at) {
+    const int64_t first = number;
+    zero_step_result result{};
+    give_step_by_rows(*optimizer, model, &number);
+    end_step(*optimizer, manner.splits && at % 2 == 1, &result);
+    EXPECT_EQ(result.skipped, 0);
+    const std::vector<Entries> grads = reduced_whole(*twin, whole, &whole_number);
+    const double norm = result.grad_norm > 0 ? norm_of(model, grads) : 0;
+    EXPECT_NEAR(result.grad_norm, norm, 1e-9 * norm);
+    if (expected != nullptr) program.step(grads, touched_rows(model, first, number), result.grad_norm);
+  }
+  expect_same_on_all_ranks(*optimizer);
+  if (expected != nullptr) *expected = program.slots();
+  return end_of(*optimizer, model);
+}
 
 }  // namespace zero::test

@@ -3,10 +3,12 @@
 
 #include "engine/buffer/buffer.h"
 #include "tests/engine/bounded_training.h"
+#include "tests/engine/dense_program.h"
 #include "tests/engine/gather_rule.h"
 #include "tests/engine/training.h"
 
 #include <cstring>
+#include <vector>
 
 namespace zero::test {
 namespace {
@@ -164,6 +166,32 @@ void run_gather_codes(const std::shared_ptr<Group> &group, Report *report) {
         for (int64_t id = 0; id < model.tensors(); ++id) same = same && acquired_bytes(*optimizer, model, id) == rule.stored(id);
       }
       report->expect(same, "gathers as differences " + model.text() + "\n" + manner.text());
+    }
+  }
+}
+
+void run_untouched_rows(const std::shared_ptr<Group> &group, Report *report) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      Model model{
+          .seed = static_cast<uint64_t>(++report->cases), .ranks = group->size(), .counts = {2100, 31, 1285, 180}, .algorithm = "adam"};
+      model.rows = {700, 0, 5, 60};
+      model.by_rows = true;
+      model.recipe.untouched = true;
+      model.recipe.dtype = dtype;
+      model.recipe.average = true;
+      model.recipe.micro_steps =
+          stage % 2 == 1 ? std::vector<int32_t>{ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LAST} : std::vector<int32_t>();
+      Manner manner = random_manner(static_cast<uint64_t>(report->cases), group->size());
+      manner.stage = stage;
+      manner.source = ZERO_SOURCE_LOCAL;
+      manner.one_copy = manner.one_copy && reach_each_other(*group);
+      Slots expected;
+      End end = train_both(group, model, manner, &expected);
+      bool same = end.slots == expected;
+      for (int64_t id = 0; id < model.tensors(); ++id)
+        same = same && end.params[static_cast<size_t>(id)] == (expected[{id, ZERO_SLOT_PARAM}]);
+      report->expect(same, "untouched rows " + model.text() + "\n" + manner.text());
     }
   }
 }

@@ -21,4 +21,7 @@ void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Re
 /// Trainings whose parameters follow their masters by coded differences, against the rule; report->cases counts trainings.
 void run_gather_codes(const std::shared_ptr<Group> &group, Report *report);
 
+/// Trainings by rows whose steps leave rows untouched, against a dense program; report->cases counts trainings.
+void run_untouched_rows(const std::shared_ptr<Group> &group, Report *report);
+
 }  // namespace zero::test

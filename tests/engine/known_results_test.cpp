@@ -38,6 +38,8 @@ TEST_P(KnownResultsOverProcesses, WeightedGradientsAreThoseOfTheContractToTheBit
 
 TEST_P(KnownResultsOverProcesses, ParametersFollowTheirMastersByTheRuleOfDifferences) { run_ranks(GetParam(), run_gather_codes); }
 
+TEST_P(KnownResultsOverProcesses, RowsThatNobodyGaveStayAsInADenseProgram) { run_ranks(GetParam(), run_untouched_rows); }
+
 TEST_P(KnownResultsOverProcesses, TrainingsEndWithTheBitsOfPlainKernels) {
   const int64_t models = full_tests() ? 40 : 4;
   run_ranks(GetParam(), [models](const std::shared_ptr<Group> &group, Report *report) { run_known_trainings(group, models, report); });

@@ -21,92 +21,11 @@
 namespace zero::test::untouched_rows_test {
 namespace {
 
-Bytes acquired(Optimizer &optimizer, const Model &model, int64_t id) {
-  void *data = nullptr;
-  Bytes values(static_cast<size_t>(model.counts[static_cast<size_t>(id)] * dtype_nbytes(model.dtype(id))));
-  expect_ok(run_task(optimizer, optimizer.param_acquire(id, nullptr, 0, &data)), "param_acquire");
-  if (!values.empty()) std::memcpy(values.data(), data, values.size());
-  expect_ok(optimizer.param_release(id), "param_release");
-  return values;
-}
-
-/// What one rank ends with: slots that it read, and the parameters that it keeps itself.
-struct End {
-  Slots slots;
-  std::vector<Bytes> params;
-};
-
-End end_of(Optimizer &optimizer, const Model &model) {
-  End end;
-  for (int64_t id = 0; id < model.tensors(); ++id) {
-    end.params.push_back(acquired(optimizer, model, id));
-    if (holder(model, id) != id) continue;
-    for (const SlotInfo &info : slots_of(optimizer, id)) {
-      Bytes &slot = end.slots[{id, info.number}];
-      slot.resize(static_cast<size_t>(info.count * dtype_nbytes(info.dtype)));
-      expect_ok(run_task(optimizer, optimizer.read(id, info.number, 0, slot.data(), info.count)), "read");
-    }
-  }
-  return end;
-}
-
-/// Reduces what `give_step_by_rows` gives as whole gradients, in an optimizer that knows no rows.
-std::vector<Bytes> reduced_whole(Optimizer &twin, const Model &model, int64_t *number) {
-  std::vector<Bytes> grads;
-  give_step_by_rows(twin, model, number);
-  expect_ok(run_task(twin, twin.reduce(nullptr)), "reduce");
-  for (int64_t id = 0; id < model.tensors(); ++id) {
-    const int64_t count = model.counts[static_cast<size_t>(id)];
-    Bytes grad(static_cast<size_t>(count * dtype_nbytes(model.grad_dtype(id))));
-    expect_ok(run_task(twin, twin.read(id, ZERO_SLOT_GRAD, 0, grad.data(), count)), "read");
-    grads.push_back(std::move(grad));
-  }
-  expect_ok(run_task(twin, twin.gather()), "gather");
-  return grads;
-}
-
-double norm_of(const Model &model, const std::vector<Bytes> &grads) {
-  double squares = 0;
-  for (int64_t id = 0; id < model.tensors(); ++id) {
-    if (holder(model, id) != id) continue;
-    for (const float value : decode(grads[static_cast<size_t>(id)].data(), model.grad_dtype(id), model.counts[static_cast<size_t>(id)]))
-      squares += double{value} * value;
-  }
-  return std::sqrt(squares);
-}
-
-/// Trains by rows, and on rank 0 with the dense program too, whose slots are returned there.
-End train_both(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner, Slots *expected) {
-  Model whole = model;
-  whole.by_rows = false;
-  whole.recipe.untouched = false;
-  const auto optimizer = begun_optimizer(group, model, manner);
-  const auto twin = begun_optimizer(group, whole, {.stage = 1});
-  if (optimizer == nullptr || twin == nullptr) return {};
-  DenseProgram program(model, *optimizer);
-  int64_t number = 0;
-  int64_t whole_number = 0;
-  for (int64_t at = 0; at < model.steps; ++at) {
-    const int64_t first = number;
-    zero_step_result result{};
-    give_step_by_rows(*optimizer, model, &number);
-    end_step(*optimizer, manner.splits && at % 2 == 1, &result);
-    EXPECT_EQ(result.skipped, 0);
-    const std::vector<Bytes> grads = reduced_whole(*twin, whole, &whole_number);
-    const double norm = result.grad_norm > 0 ? norm_of(model, grads) : 0;
-    EXPECT_NEAR(result.grad_norm, norm, 1e-9 * norm);
-    if (group->rank() == 0) program.step(grads, touched_rows(model, first, number), result.grad_norm);
-  }
-  expect_same_on_all_ranks(*optimizer);
-  if (group->rank() == 0) *expected = program.slots();
-  return end_of(*optimizer, model);
-}
-
 void expect_dense_bits(const Model &model, const Manner &manner, int64_t per_host) {
   Slots expected;
   std::vector<End> ends(static_cast<size_t>(model.ranks));
   run_hosts(model.ranks, per_host, [&](const std::shared_ptr<Group> &group) {
-    ends[static_cast<size_t>(group->rank())] = train_both(group, model, manner, &expected);
+    ends[static_cast<size_t>(group->rank())] = train_both(group, model, manner, group->rank() == 0 ? &expected : nullptr);
   });
   for (size_t rank = 0; rank < ends.size(); ++rank) {
     const std::string place = " rank " + std::to_string(rank) + " " + model.text() + "\n" + manner.text();
@@ -210,7 +129,7 @@ TEST(UntouchedRows, TenOf100000AreGatheredAsTenRowsAndTheirNumbers) {
           expect_ok(run_task(*each, each->step(nullptr)), "step");
         }
         // In stages 1 and 2 it waits for the gather behind the step; in stage 3 it is the gather, of everything.
-        const Bytes early = stage < 3 ? acquired(*optimizer, model, 0) : Bytes();
+        const Entries early = stage < 3 ? acquired(*optimizer, model, 0) : Entries();
         {
           const std::lock_guard lock(mutex);
           gathered += sent(OperationKind::all_gather) - gathered_before;
@@ -236,7 +155,7 @@ Model small_model(int64_t ranks, DType dtype = DType::f32) {
 }
 
 void give_row(Optimizer &optimizer, const Model &model, int64_t row, float value) {
-  const Bytes values = encode(std::vector<float>(64, value), model.grad_dtype(0));
+  const Entries values = encode(std::vector<float>(64, value), model.grad_dtype(0));
   expect_ok(optimizer.grad_ready_rows(0, &row, values.data(), 1), "grad_ready_rows");
 }
 
