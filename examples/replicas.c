@@ -15,6 +15,9 @@ const char replica_usage[] =
     "                       default 0: parameters are shared as states are\n"
     "  --sync-every H       replicas make steps of their own and meet after every H; default 1: they make every step together\n"
     "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n"
+    "  --sync-fragments K   the model is cut into K parts, which meet in turn, each once in H steps; default 1\n"
+    "  --sync-delay D       parts travel behind D steps before the result is used; default 0; below H / K\n"
+    "  --sync-mix A         replicas then keep the part A of their own values, from 0 (default) to 1\n"
     "  --neighbours KIND    none (default): replicas meet all others, or ring: each meets the one before it and the one behind\n"
     "                       it, with --sync-every from 2 on\n"
     "  --grad-code CODE     sums of gradients travel between replicas as f8, i8 or i4; default f32\n"
@@ -37,6 +40,17 @@ static int read_whole(const char *name, const char *text, long long least, int64
     return 1;
   }
   fprintf(stderr, "%s: --%s %s: expected a whole number from %lld to %d\n", program_invocation_short_name, name, text, least, 1 << 20);
+  return -1;
+}
+
+static int read_part(const char *name, const char *text, double *out) {
+  char *end;
+  const double value = strtod(text, &end);
+  if (end != text && !*end && value >= 0 && value <= 1) {
+    *out = value;
+    return 1;
+  }
+  fprintf(stderr, "%s: --%s %s: expected a number from 0 to 1\n", program_invocation_short_name, name, text);
   return -1;
 }
 
@@ -72,6 +86,9 @@ int replica_option(struct replica_options *options, const char *name, const char
   if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
   if (strcmp(name, "param-ranks") == 0) return read_whole(name, text, -1, &options->param_ranks);
   if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
+  if (strcmp(name, "sync-fragments") == 0) return read_whole(name, text, 1, &options->fragments);
+  if (strcmp(name, "sync-delay") == 0) return read_whole(name, text, 0, &options->delay);
+  if (strcmp(name, "sync-mix") == 0) return read_part(name, text, &options->mix);
   if (strcmp(name, "grad-code") == 0) return read_code(name, text, &options->grad_code);
   if (strcmp(name, "gather-code") == 0) return read_code(name, text, &options->gather_code);
   if (strcmp(name, "sync-code") == 0) return read_code(name, text, &options->sync_code);
@@ -110,6 +127,8 @@ int replica_configure(const struct replica_options *options, zero_config *config
   } kChosen[] = {{ZERO_KEY_REPLICA_RANKS, options->ranks, "set ranks of a replica"},
                  {ZERO_KEY_PARAM_RANKS, options->param_ranks, "set ranks that share parameters"},
                  {ZERO_KEY_SYNC_PERIOD, options->every, "set period"},
+                 {ZERO_KEY_SYNC_FRAGMENTS, options->fragments, "set fragments"},
+                 {ZERO_KEY_SYNC_DELAY, options->delay, "set delay"},
                  {ZERO_KEY_GRAD_CODE, options->grad_code, "set code of gradients"},
                  {ZERO_KEY_GATHER_CODE, options->gather_code, "set code of gathers"},
                  {ZERO_KEY_SYNC_CODE, options->sync_code, "set code of synchronisations"},
@@ -122,6 +141,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
     if (kChosen[i].value != 0 && failed(zero_config_set_i64(config, kChosen[i].key, kChosen[i].value), kChosen[i].what)) return -1;
   }
   if (options->strategy && failed(zero_config_set_str(config, ZERO_KEY_STRATEGY, options->strategy), "set strategy")) return -1;
+  if (options->mix > 0 && failed(zero_config_set_f64(config, ZERO_KEY_SYNC_MIX, options->mix), "set mix")) return -1;
   if (!options->nesterov) return 0;
   return failed(zero_config_set_f64(config, ZERO_KEY_OUTER_LR, 0.7), "set outer rate") ||
                  failed(zero_config_set_f64(config, ZERO_KEY_OUTER_MOMENTUM, 0.9), "set outer momentum")

@@ -10,6 +10,9 @@ struct replica_options {
   int64_t param_ranks; /* that hold all parameters of stage 3 between them; 0: as states, -1: those of a host */
   int64_t every;     /* steps from one synchronisation to the next; 0 and 1: replicas make every step together */
   int64_t nesterov;  /* synchronisations end with an outer step */
+  int64_t fragments; /* parts of the model that meet in turn; 0 and 1: all at once */
+  int64_t delay;     /* steps from the values that travel to the use of the result */
+  double mix;        /* the weight of own values beside the result */
   int64_t neighbours; /* a zero_neighbours: the replicas that meet */
   int64_t grad_code; /* a zero_code: of sums of gradients between replicas */
   int64_t sync_code; /* a zero_code: of changes of parameters */

@@ -63,6 +63,8 @@ const (
 	KeyReplicaRanks        = Key(czero.ZERO_KEY_REPLICA_RANKS)         // i64: ranks of one replica; -1: those of a host
 	KeySyncPeriod          = Key(czero.ZERO_KEY_SYNC_PERIOD)           // i64: steps from one synchronisation of replicas to the next
 	KeySyncAfter           = Key(czero.ZERO_KEY_SYNC_AFTER)            // i64: steps before which the period is 1
+	KeySyncFragments       = Key(czero.ZERO_KEY_SYNC_FRAGMENTS)        // i64: parts of the model that replicas bring together in turn
+	KeySyncDelay           = Key(czero.ZERO_KEY_SYNC_DELAY)            // i64: steps from the values that replicas exchange to the use of the result
 	KeyGradCode            = Key(czero.ZERO_KEY_GRAD_CODE)             // i64, a LineCode: of sums of gradients between replicas
 	KeyGatherCode          = Key(czero.ZERO_KEY_GATHER_CODE)           // i64, a LineCode: of differences by which parameters follow their masters
 	KeySyncCode            = Key(czero.ZERO_KEY_SYNC_CODE)             // i64, a LineCode: of changes of parameters between replicas
@@ -106,6 +108,7 @@ const (
 	KeyOuterLR            = Key(czero.ZERO_KEY_OUTER_LR)       // of synchronisations of replicas
 	KeyOuterMomentum      = Key(czero.ZERO_KEY_OUTER_MOMENTUM) // of synchronisations of replicas
 	KeyCodeMomentum       = Key(czero.ZERO_KEY_CODE_MOMENTUM)  // of gradients before LineCodeTop; only in a Config
+	KeySyncMix            = Key(czero.ZERO_KEY_SYNC_MIX)       // of synchronisations of replicas
 )
 
 // Scalars of a running optimizer, all i64: for Optimizer.SetI64.

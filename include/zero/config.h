@@ -195,6 +195,14 @@ enum zero_key {
   /** i64, 0 .. 2^62, default 0: the period is 1 until so many steps have been made, skipped ones
       included. */
   ZERO_KEY_SYNC_AFTER = 335,
+  /** i64, 1 .. 4096, default 1: parts into which the tensors that train are cut, and which are
+      brought together in turn, each once per period (replicas.h). It divides ZERO_KEY_SYNC_PERIOD
+      and is at most the number of these tensors. */
+  ZERO_KEY_SYNC_FRAGMENTS = 336,
+  /** i64, 0 .. 2^40, default 0: steps from the one whose values replicas exchange to the one at
+      whose end the result is used. The exchange goes on behind these steps. Below
+      ZERO_KEY_SYNC_PERIOD / ZERO_KEY_SYNC_FRAGMENTS. */
+  ZERO_KEY_SYNC_DELAY = 337,
   /** i64, a zero_code, default ZERO_CODE_NONE: the form in which sums of gradients travel between
       replicas, in steps that they make together. */
   ZERO_KEY_GRAD_CODE = 339,
@@ -297,6 +305,9 @@ enum zero_key {
   /** f64, 0 .. below 1, default 0: the Nesterov momentum of the outer step. A value of 0 when
       the optimizer is created stays 0. One value for all parameter sets. */
   ZERO_KEY_OUTER_MOMENTUM = 413,
+  /** f64, 0 .. 1, default 0: the weight that a replica's own parameters keep at the end of a
+      period, beside the result of the outer step (replicas.h). One value for all parameter sets. */
+  ZERO_KEY_SYNC_MIX = 414,
   /** f64, 0 .. below 1, default 0: with ZERO_KEY_GRAD_CODE = ZERO_CODE_TOP, the momentum that each
       replica applies to its gradients before they are coded (momentum correction, replicas.h). It
       stays as it is when the optimizer is created. */

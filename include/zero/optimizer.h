@@ -246,7 +246,8 @@ enum zero_slot {
   ZERO_SLOT_AVERAGE = 4,
   /** Scales of 8-bit parameters: one f32 per 256 elements of the tensor. */
   ZERO_SLOT_PARAM_SCALE = 5,
-  /** With ZERO_KEY_SYNC_PERIOD above 1: the parameters that all replicas last had in common. */
+  /** With ZERO_KEY_SYNC_PERIOD above 1: the parameters that all replicas last had in common. With
+      ZERO_KEY_SYNC_MIX: the newest results of the outer step. */
   ZERO_SLOT_ANCHOR = 6,
   /** With ZERO_UNFILLED_UNTOUCHED: the steps that updated the tensor, or a row of it. One i64,
       equal on all ranks. */
@@ -331,7 +332,8 @@ typedef struct zero_step_result {
       0 if no rank asked. */
   int64_t stop_reason;
   /** 1 if replicas were synchronised in this step, or since by zero_optimizer_sync(). Rounds with
-      neighbours (ZERO_KEY_NEIGHBOURS) count. */
+      neighbours (ZERO_KEY_NEIGHBOURS) and fragments (ZERO_KEY_SYNC_FRAGMENTS) count; with
+      ZERO_KEY_SYNC_DELAY, the step at whose end a result takes effect. */
   int64_t synced;
   /** With `synced`: how far replicas agreed: the norm of the mean of their changes since the last
       synchronisation, divided by the mean of the norms. 1 = all changed alike; 1 / sqrt(number of

@@ -50,6 +50,43 @@
  * - With ZERO_KEY_SYNC_AFTER = K the period is 1 for the first K steps (post-local SGD: Lin et al.,
  *   2020).
  *
+ * **Fragments.** With ZERO_KEY_SYNC_FRAGMENTS = K replicas bring K parts of the model together in
+ * turn, so that the traffic of a period H comes in K even shares (streaming DiLoCo: Douillard et
+ * al., 2025). The tensors that train, in order of registration, are cut into K runs of whole
+ * tensors. Run j = 0, 1, ... ends at the boundary nearest to (j + 1)/K of all elements, the later
+ * one of two, and each run has a tensor. Step s = 1, 2, ... after ZERO_KEY_SYNC_AFTER ends with the
+ * rule above for the parameters of fragment j, if s = j H/K modulo H. Each fragment has anchors and
+ * outer momentum of its own.
+ * - The bits depend on K. They do not depend on buckets, stage or transport.
+ * - Loss scale, reasons to stop and the comparison of hyper-parameters are those of all replicas at
+ *   the end of each fragment's turn.
+ * - Replicas differ at the end of every step. Saves, loads and exports need zero_optimizer_sync(),
+ *   which brings all fragments together at once. Otherwise they return ZERO_E_STATE.
+ *   zero_optimizer_verify() compares the ranks of each replica only.
+ * - `synced` and `spread` (zero_step_result) are those of the fragment.
+ * - K divides H, and is at most the number of tensors that train: ZERO_E_INVALID_ARGUMENT.
+ *
+ * **Delay and mix.** With ZERO_KEY_SYNC_DELAY = D replicas exchange the values of the step t that
+ * ends a turn while they make further steps. The result takes effect at the end of step t + D,
+ * whenever it arrived. With the mix a (ZERO_KEY_SYNC_MIX) a replica keeps a part of its own values,
+ * and so of the steps that it made meanwhile. W_r(t) are the values at the end of step t:
+ *
+ *     d = mean over replicas of (A - W_r(t));  m = mu m + d;  A = A - lr (d + mu m)
+ *     W_r(t + D) = a W_r(t + D) + (1 - a) A
+ *
+ * - Skipped steps count. A and m change at the end of step t + D, with lr, mu and a as they are
+ *   then. Averages become a times their own value plus 1 - a times the mean of those at step t.
+ * - With ZERO_KEY_OVERLAP the exchange runs behind the steps, in a group of its own. Otherwise it
+ *   is made at the end of step t. The bits are the same.
+ * - At the end of step t + D replicas exchange a few words, which take the place of those at the
+ *   end of a turn. An exchange that failed is an error of that step on every rank, or of an earlier
+ *   one.
+ * - zero_optimizer_sync() lets an exchange under way take effect at once, and brings all parameters
+ *   together afterwards, without a mix. Saves, loads and exports need it while one is under way,
+ *   and also with a mix above 0. zero_optimizer_begin() and a load drop an exchange under way.
+ * - A mix may be set without a delay. A mix of 1 keeps all own values.
+ * - D is below H/K: ZERO_E_INVALID_ARGUMENT.
+ *
  * **Rounds with neighbours.** With ZERO_KEY_NEIGHBOURS = ZERO_NEIGHBOURS_RING the end of a period
  * is a round: each of the F replicas averages with its two neighbours, and receives the values of
  * these only. Replica F - 1 and replica 0 are neighbours too. With F = 2 there is one neighbour,
@@ -73,21 +110,24 @@
  * - ZERO_KEY_SYNC_PERIOD 1 is ZERO_E_INVALID_ARGUMENT: replicas then make every step together.
  * - The outer step is that of the plain mean. Another rate, a momentum, and ZERO_KEY_SYNC_CODE are
  *   ZERO_E_UNSUPPORTED, because these need the mean change of all replicas. A rate or momentum
- *   within a save is not loaded.
+ *   within a save is not loaded. Fragments, a delay and a mix are ZERO_E_UNSUPPORTED too.
  *
  * **Memory** on top, in bytes per rank, with P parameters that train:
  * - a longer period: 4P/L for anchors (stage 0: 4P), as much again for outer momentum, and at most
  *   4 MiB of workspace. Rounds with neighbours take 2 MiB more
+ * - a delay: 4 for each element of a fragment that the rank updates, for the largest of them; 8
+ *   with averages
  * - period 1: 4 for each 16-bit gradient in this rank's share of the largest bucket
  * - each key of a code that is set: at most 6 MiB of workspace
  * - residuals: 8P/L for sums, 8P/N for their results
  * - momentum correction (ZERO_KEY_CODE_MOMENTUM): 8P/L
  *
  * **Traffic.** Between F replicas a rank sends 2 (F - 1)/F times its P/L elements (stage 0 with a
- * longer period: P) per synchronisation, in fp32. With period 1 and 16-bit gradients half of them
- * travel in 16 bits. Codes take 1.016 (F8, I8), 0.516 (I4), 0.141 (SIGN) or (2K + 4)/256 (TOP with
- * ZERO_KEY_CODE_TOP = K: 0.078 for 8) bytes per element; zero_traffic_stats counts each of their
- * bytes as an element.
+ * longer period: P) per synchronisation, in fp32. Fragments send the same per period; in a turn a
+ * rank sends the elements of the fragment that it updates. With period 1 and 16-bit gradients half
+ * of them travel in 16 bits. Codes take 1.016 (F8, I8), 0.516 (I4), 0.141 (SIGN) or (2K + 4)/256
+ * (TOP with ZERO_KEY_CODE_TOP = K: 0.078 for 8) bytes per element; zero_traffic_stats counts each
+ * of their bytes as an element.
  *
  * **Codes.** ZERO_KEY_GRAD_CODE and ZERO_KEY_SYNC_CODE shorten the data between replicas to 8, 4 or
  * fewer bits per element, both ways. The sums of a replica are coded once and added in fp32; the
@@ -218,8 +258,9 @@ extern "C" {
 
 /**
  * Brings all replicas together now, with an outer step, as at the end of a period without
- * ZERO_KEY_NEIGHBOURS. The period goes on as if nothing had happened. If replicas are together
- * already, and without replicas, nothing is done.
+ * ZERO_KEY_NEIGHBOURS, ZERO_KEY_SYNC_FRAGMENTS and ZERO_KEY_SYNC_MIX. An exchange under way
+ * (ZERO_KEY_SYNC_DELAY) takes effect before. The period goes on as if nothing had happened. If
+ * replicas are together already, and without replicas, nothing is done.
  *
  * A collective over all ranks, between steps.
  *

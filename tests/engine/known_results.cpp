@@ -4,8 +4,12 @@
 #include "engine/buffer/buffer.h"
 #include "tests/engine/bounded_training.h"
 #include "tests/engine/dense_program.h"
+#include "tests/engine/fragment_models.h"
+#include "tests/engine/fragment_rule.h"
 #include "tests/engine/gather_rule.h"
 #include "tests/engine/training.h"
+
+#include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
@@ -192,6 +196,28 @@ void run_untouched_rows(const std::shared_ptr<Group> &group, Report *report) {
       for (int64_t id = 0; id < model.tensors(); ++id)
         same = same && end.params[static_cast<size_t>(id)] == (expected[{id, ZERO_SLOT_PARAM}]);
       report->expect(same, "untouched rows " + model.text() + "\n" + manner.text());
+    }
+  }
+}
+
+void run_fragments(const std::shared_ptr<Group> &group, Report *report) {
+  if (group->size() == 1) {
+    std::shared_ptr<Optimizer> optimizer;
+    const Status refused = Optimizer::create(group, make_config(fragment_model({1, 1}, kTurns[0]), in_stage(1)), &optimizer);
+    ++report->cases;
+    return report->expect(refused.code() == ZERO_E_INVALID_ARGUMENT, std::string("fragments of one replica: ") + refused.text());
+  }
+  for (const int64_t replica_ranks : {1, 2}) {
+    if (group->size() % replica_ranks != 0 || group->size() == replica_ranks) continue;
+    for (const Turns &turns : kTurns) {
+      const Model model = fragment_model({group->size() / replica_ranks, replica_ranks}, turns);
+      Manner manner;
+      manner.stage = report->cases % 4;
+      manner.overlap = report->cases % 3 > 0;
+      manner.bucket_nbytes = report->cases % 2 == 0 ? 4096 : 26'214'400;
+      ++report->cases;
+      follow_fragments(group, model, manner);
+      report->expect(!testing::Test::HasFailure(), "fragments " + model.text() + "\n" + manner.text());
     }
   }
 }

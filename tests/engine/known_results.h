@@ -24,4 +24,7 @@ void run_gather_codes(const std::shared_ptr<Group> &group, Report *report);
 /// Trainings by rows whose steps leave rows untouched, against a dense program; report->cases counts trainings.
 void run_untouched_rows(const std::shared_ptr<Group> &group, Report *report);
 
+/// Replicas of one and of two ranks whose fragments meet in turn, against the rule; report->cases counts trainings.
+void run_fragments(const std::shared_ptr<Group> &group, Report *report);
+
 }  // namespace zero::test

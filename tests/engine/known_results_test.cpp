@@ -1,7 +1,8 @@
 /// @file Buffers and trainings over local groups whose ranks are processes.
+#include "tests/engine/known_results.h"
 #include "core/clock.h"
 #include "engine/buffer/buffer.h"
-#include "tests/engine/known_results.h"
+#include "engine/optimizer/optimizer.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/group/meetings.h"
 #include "tests/group/process_ranks.h"
@@ -39,6 +40,7 @@ TEST_P(KnownResultsOverProcesses, WeightedGradientsAreThoseOfTheContractToTheBit
 TEST_P(KnownResultsOverProcesses, ParametersFollowTheirMastersByTheRuleOfDifferences) { run_ranks(GetParam(), run_gather_codes); }
 
 TEST_P(KnownResultsOverProcesses, RowsThatNobodyGaveStayAsInADenseProgram) { run_ranks(GetParam(), run_untouched_rows); }
+TEST_P(KnownResultsOverProcesses, FragmentsOfReplicasHaveTheBitsOfAPlainProgram) { run_ranks(GetParam(), run_fragments); }
 
 TEST_P(KnownResultsOverProcesses, TrainingsEndWithTheBitsOfPlainKernels) {
   const int64_t models = full_tests() ? 40 : 4;

@@ -40,6 +40,7 @@ int64_t run_over(bool shared, int64_t models) {
   run_weighted_trainings(group, &trainings);
   run_gather_codes(group, &trainings);
   run_untouched_rows(group, &trainings);
+  run_fragments(group, &trainings);
   const int64_t failures = buffers.failures + trainings.failures;
   const auto rank = static_cast<long long>(group->rank());
   if (failures != 0) std::fprintf(stderr, "rank %lld:\n%s%s", rank, buffers.text.c_str(), trainings.text.c_str());

@@ -1,6 +1,6 @@
 /// @file Rounds of replicas with their neighbours: the bits of a plain program, closed forms,
 /// skips.
-#include "kernels/kernels.h"
+#include "tests/engine/plain_replicas.h"
 #include "tests/engine/ring_model.h"
 #include "tests/sizes.h"
 
@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <numbers>
 #include <random>
 #include <set>
@@ -18,14 +17,6 @@
 
 namespace zero::test::neighbours_test {
 namespace {
-
-/// One replica skips one step.
-struct Skip {
-  int64_t step = -1;
-  int64_t replica = 0;
-};
-
-constexpr double kRate = 0.01;
 
 /// With its neighbours, in rising order.
 std::set<int64_t> ring_of(int64_t replica, int64_t replicas) {
@@ -48,47 +39,21 @@ Values mixed(const std::vector<Values> &replicas, int64_t replica) {
   return sums;
 }
 
-/// Gradient descent of all replicas in fp32, without shards, for one tensor.
-class Plain {
+/// Those of one tensor.
+class Plain : public PlainReplicas {
  public:
-  Plain(const Model &model, int64_t id) : model_(model), id_(id) {
-    for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k) first_.push_back(first_value_at(model, id, k));
-    replicas_.assign(static_cast<size_t>(model.ranks / model.recipe.replica_ranks), first_);
-  }
+  using PlainReplicas::PlainReplicas;
 
-  void step(int64_t step, const Skip &skip) {
-    for (size_t replica = 0; replica < replicas_.size(); ++replica) {
-      if (step == skip.step && static_cast<int64_t>(replica) == skip.replica) continue;
-      for (size_t k = 0; k < first_.size(); ++k) {
-        float &value = replicas_[replica][k];
-        value = std::fma(static_cast<float>(-kRate), gradient(step, static_cast<int64_t>(replica), static_cast<int64_t>(k)), value);
-      }
-    }
-  }
   void make_round() {
-    const std::vector<Values> before = replicas_;
-    for (size_t replica = 0; replica < before.size(); ++replica) replicas_[replica] = mixed(before, static_cast<int64_t>(replica));
+    const std::vector<Values> before = all();
+    for (size_t replica = 0; replica < before.size(); ++replica) all()[replica] = mixed(before, static_cast<int64_t>(replica));
   }
   /// Of the change of a replica since the beginning.
   double squares(size_t replica) const {
     double sum = 0;
-    for (size_t k = 0; k < first_.size(); ++k) sum += std::pow(static_cast<double>(first_[k]) - replicas_[replica][k], 2);
+    for (size_t k = 0; k < first().size(); ++k) sum += std::pow(static_cast<double>(first()[k]) - all()[replica][k], 2);
     return sum;
   }
-  const Values &values(int64_t replica) const { return replicas_[static_cast<size_t>(replica)]; }
-
- private:
-  float gradient(int64_t step, int64_t replica, int64_t k) const {
-    const int64_t ranks = model_.recipe.replica_ranks;
-    float sum = gradient_at(model_, step, replica * ranks, id_, k);
-    if (ranks == 2) sum += gradient_at(model_, step, replica * ranks + 1, id_, k);
-    return sum / static_cast<float>(ranks);
-  }
-
-  const Model &model_;
-  int64_t id_;
-  Values first_;
-  std::vector<Values> replicas_;
 };
 
 double mean_norm(const std::vector<Plain> &tensors, int64_t replicas) {
@@ -99,20 +64,6 @@ double mean_norm(const std::vector<Plain> &tensors, int64_t replicas) {
     sum += std::sqrt(squares);
   }
   return sum / static_cast<double>(replicas);
-}
-
-/// Scaled as the optimizer asked for.
-zero_step_result make_step(Optimizer &optimizer, const Model &model, int64_t step, double loss_scale, bool overflows) {
-  for (int64_t id = model.tensors() - 1; id >= 0; --id) {
-    Values values;
-    for (int64_t k = 0; k < model.counts[static_cast<size_t>(id)]; ++k)
-      values.push_back(static_cast<float>(loss_scale) * gradient_at(model, step, optimizer.group()->rank(), id, k));
-    if (overflows && !values.empty()) values[0] = std::numeric_limits<float>::infinity();
-    expect_ok(optimizer.grad_ready(id, values.data(), 0, std::ssize(values)), "grad_ready");
-  }
-  zero_step_result result{};
-  expect_ok(run_task(optimizer, optimizer.step(&result)), "step");
-  return result;
 }
 
 /// Steps and rounds of one rank beside those of the plain program. The bits are the same after each
@@ -129,7 +80,7 @@ void follow(const std::shared_ptr<Group> &group, const Model &model, const Manne
     const bool skips = step == skip.step && replica == skip.replica;
     const bool due = (step + 1) % kRingPeriod == 0;
     const zero_step_result result =
-        make_step(*optimizer, model, step, loss_scale, skips && group->rank() % model.recipe.replica_ranks == 0);
+        plain_step(*optimizer, model, step, loss_scale, skips && group->rank() % model.recipe.replica_ranks == 0);
     loss_scale = result.loss_scale;
     EXPECT_EQ(result.skipped, skips ? 1 : 0);
     EXPECT_EQ(result.synced, due ? 1 : 0);
@@ -238,7 +189,7 @@ TEST(Neighbours, KeepTheMeanAndShrinkWavesByTheirEigenvalues) {
         for (int64_t round = 1; round <= kRounds; ++round) {
           int64_t synced = 0;
           for (int64_t step = 0; step < model.recipe.sync_period && synced == 0; ++step) {
-            synced = make_step(*optimizer, model, 1, 1, false).synced;
+            synced = plain_step(*optimizer, model, 1, 1, false).synced;
           }
           ASSERT_EQ(synced, 1) << replicas << " replicas, round " << round;
           const Values values = read_tensor(*optimizer, model, 0, ZERO_SLOT_PARAM);
@@ -253,18 +204,6 @@ TEST(Neighbours, KeepTheMeanAndShrinkWavesByTheirEigenvalues) {
       });
     }
   }
-}
-
-/// Of a tensor, in fp32.
-Values trained_values(Optimizer &optimizer, const Model &model, int64_t id) {
-  if (model.recipe.master != ZERO_MASTER_REMAINDER) return read_tensor(optimizer, model, id, ZERO_SLOT_MASTER);
-  Values values(static_cast<size_t>(model.counts[static_cast<size_t>(id)]));
-  std::vector<uint16_t> upper(values.size());
-  std::vector<uint16_t> lower(values.size());
-  expect_ok(run_task(optimizer, optimizer.read(id, ZERO_SLOT_PARAM, 0, upper.data(), std::ssize(values))), "read");
-  expect_ok(run_task(optimizer, optimizer.read(id, ZERO_SLOT_MASTER, 0, lower.data(), std::ssize(values))), "read");
-  kernels::active().join(values.data(), upper.data(), lower.data(), std::ssize(values));
-  return values;
 }
 
 /// A step of rate 0 that ends with a round changes nothing else.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "group/collectives.h"
+#include "kernels/kernels.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 
@@ -36,6 +37,18 @@ inline Model ring_model(const RingWorld &world, std::vector<int64_t> counts) {
 inline std::vector<float> read_tensor(Optimizer &optimizer, const Model &model, int64_t id, int32_t slot) {
   std::vector<float> values(static_cast<size_t>(model.counts[static_cast<size_t>(id)]));
   expect_ok(run_task(optimizer, optimizer.read(id, slot, 0, values.data(), std::ssize(values))), "read");
+  return values;
+}
+
+/// Of a tensor, in fp32.
+inline std::vector<float> trained_values(Optimizer &optimizer, const Model &model, int64_t id) {
+  if (model.recipe.master != ZERO_MASTER_REMAINDER) return read_tensor(optimizer, model, id, ZERO_SLOT_MASTER);
+  std::vector<float> values(static_cast<size_t>(model.counts[static_cast<size_t>(id)]));
+  std::vector<uint16_t> upper(values.size());
+  std::vector<uint16_t> lower(values.size());
+  expect_ok(run_task(optimizer, optimizer.read(id, ZERO_SLOT_PARAM, 0, upper.data(), std::ssize(values))), "read");
+  expect_ok(run_task(optimizer, optimizer.read(id, ZERO_SLOT_MASTER, 0, lower.data(), std::ssize(values))), "read");
+  kernels::active().join(values.data(), upper.data(), lower.data(), std::ssize(values));
   return values;
 }
 

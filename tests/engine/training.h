@@ -43,6 +43,9 @@ struct Recipe {
   int64_t sync_after = 0;
   double outer_lr = 1;
   double outer_momentum = 0;
+  int64_t sync_fragments = 1;
+  int64_t sync_delay = 0;
+  double sync_mix = 0;
   bool ring = false;  ///< periods end with means over neighbours
   int64_t grad_code = ZERO_CODE_NONE;
   int64_t sync_code = ZERO_CODE_NONE;

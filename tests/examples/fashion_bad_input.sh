@@ -78,6 +78,10 @@ for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank:4
 done
 reject "code-after -1: expected a whole number from 0" --compress sign --code-after -1
 reject "param-ranks -2: expected a whole number from -1" --stage 3 --param-ranks -2
+reject "sync-fragments 0: expected" --sync-fragments 0
+reject "sync-delay -1: expected" --sync-delay -1
+reject "sync-mix 1.5: expected" --sync-mix 1.5
+reject "sync-mix nan: expected" --sync-mix nan
 reject "server 0: expected a whole number from 1 to 1023" --server 0
 reject "server 1024: expected" --server 1024
 reject "staleness -1: expected a whole number from 0" --server 1 --staleness -1
@@ -85,8 +89,8 @@ reject "staleness is for --server" --staleness 2
 reject "server 4: there are 4 ranks, and at least one must be a worker" --server 4
 reject "server 3: there are 2 ranks" --server 3 --ranks 2 --staleness 1
 for option in "stage 3" "bucket-bytes 65536" caller-memory "replica-ranks 1" "param-ranks 1" "sync-every 2" "outer mean" \
-  "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" "code-after 2" "residual f32" "flush-every 2" \
-  "strategy hsdp" "precision bf16" "device cuda:0" "optimizer lamb" "optimizer muon" \
+  "sync-fragments 2" "sync-delay 1" "sync-mix 0.5" "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" \
+  "code-after 2" "residual f32" "flush-every 2" "strategy hsdp" "precision bf16" "device cuda:0" "optimizer lamb" "optimizer muon" \
   "accumulate 2" "accumulate-manner reduce" "divisor weights" "clip-norm 1" "loss-scale 8" "loss-scale dynamic" "first-scale 8" \
   "save $scratch/refused" "save-every 2" "keep 2" resume "stop-exit 3" report "report-file $scratch/refused"; do
   # shellcheck disable=SC2086

@@ -79,6 +79,21 @@ Training random_rings(std::mt19937_64 &random) {
   return training;
 }
 
+/// Replicas whose fragments meet in turn, most of them behind further steps.
+Training random_fragments(std::mt19937_64 &random) {
+  Training training = random_training(random);
+  Recipe &recipe = training.model.recipe;
+  training.model.ranks = 3 + static_cast<int64_t>(random() % 2);
+  training.manner.one_copy = false;
+  training.manner.overlap = random() % 4 > 0;
+  recipe.replica_ranks = training.model.ranks == 4 ? 1 + static_cast<int64_t>(random() % 2) : 1;
+  recipe.sync_period = 6;
+  recipe.sync_fragments = 1 + static_cast<int64_t>(random() % 3);
+  recipe.sync_delay = static_cast<int64_t>(random() % 2);
+  recipe.sync_mix = random() % 2 == 0 ? 0.5 : 0;
+  return training;
+}
+
 /// Parameters that follow their masters by differences.
 Training random_differences(std::mt19937_64 &random) {
   Training training = random_training(random);
@@ -246,6 +261,10 @@ TEST(StepKill, LeavesMastersOfParametersThatFollowByDifferences) {
 TEST(StepKill, ReachesTheRanksOfAllReplicas) { kill_ranks(full_tests() ? 400 : 24, std::mt19937_64(2028), random_replicas); }
 
 TEST(StepKill, ReachesReplicasThatAreNoNeighbours) { kill_ranks(full_tests() ? 400 : 16, std::mt19937_64(2030), random_rings); }
+
+TEST(StepKill, ReachesReplicasWhoseFragmentsTravelBehindSteps) {
+  kill_ranks(full_tests() ? 400 : 16, std::mt19937_64(2031), random_fragments);
+}
 
 }  // namespace
 }  // namespace zero::test::step_kill_test

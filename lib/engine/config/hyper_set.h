@@ -15,7 +15,7 @@
 namespace zero {
 
 /// True for keys of the outer step of replicas, which are not hyper-parameters of a set.
-constexpr bool is_outer_key(int32_t key) { return key == ZERO_KEY_OUTER_LR || key == ZERO_KEY_OUTER_MOMENTUM; }
+constexpr bool is_outer_key(int32_t key) { return key == ZERO_KEY_OUTER_LR || key == ZERO_KEY_OUTER_MOMENTUM || key == ZERO_KEY_SYNC_MIX; }
 
 class HyperSet {
  public:

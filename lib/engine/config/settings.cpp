@@ -133,6 +133,28 @@ Status read_residual(const Config &config, Settings *out) {
   return {};
 }
 
+/// Every fragment has its own place in a period, and its exchange ends before the next one begins.
+Status read_fragments(const Config &config, ReplicaSettings *out) {
+  out->fragments = config.i64(ZERO_KEY_SYNC_FRAGMENTS);
+  out->delay = config.i64(ZERO_KEY_SYNC_DELAY);
+  out->mix = config.f64(ZERO_KEY_SYNC_MIX);
+  for (const int32_t key : {ZERO_KEY_SYNC_FRAGMENTS, ZERO_KEY_SYNC_DELAY, ZERO_KEY_SYNC_MIX}) {
+    ZERO_CHECK(!config.is_set(key) || out->part(), ZERO_E_INVALID_ARGUMENT,
+               "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);
+  }
+  ZERO_CHECK(
+      out->period % out->fragments == 0, ZERO_E_INVALID_ARGUMENT,
+      "ZERO_KEY_SYNC_FRAGMENTS is %lld, but must divide ZERO_KEY_SYNC_PERIOD, which is %lld, so that every fragment has a step of its "
+      "own in each period",
+      lld(out->fragments), lld(out->period));
+  ZERO_CHECK(
+      out->delay < out->period / out->fragments, ZERO_E_INVALID_ARGUMENT,
+      "ZERO_KEY_SYNC_DELAY is %lld, but must be below ZERO_KEY_SYNC_PERIOD / ZERO_KEY_SYNC_FRAGMENTS, which is %lld / %lld: a result "
+      "is used before the next exchange begins",
+      lld(out->delay), lld(out->period), lld(out->fragments));
+  return {};
+}
+
 /// Fails if means over neighbours are combined with settings that need the mean change of all
 /// replicas.
 Status read_neighbours(const Config &config, ReplicaSettings *out) {
@@ -142,13 +164,22 @@ Status read_neighbours(const Config &config, ReplicaSettings *out) {
       out->part(), ZERO_E_INVALID_ARGUMENT,
       "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step "
       "together");
-  for (const auto &[key, value, plain] :
-       {std::tuple{ZERO_KEY_OUTER_LR, out->outer_lr, 1.0}, {ZERO_KEY_OUTER_MOMENTUM, out->outer_momentum, 0.0}}) {
+  for (const auto &[key, value, plain] : {std::tuple{ZERO_KEY_OUTER_LR, out->outer_lr, 1.0},
+                                          {ZERO_KEY_OUTER_MOMENTUM, out->outer_momentum, 0.0},
+                                          {ZERO_KEY_SYNC_MIX, out->mix, 0.0}}) {
     ZERO_CHECK(
         value == plain, ZERO_E_UNSUPPORTED,
         "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING and %s %s, but an outer step needs the mean change of all replicas; leave it at "
         "%s, or use ZERO_NEIGHBOURS_NONE",
         find_key(key)->name, number_text(value).c_str(), number_text(plain).c_str());
+  }
+  for (const auto &[key, value, plain] :
+       {std::tuple{ZERO_KEY_SYNC_FRAGMENTS, out->fragments, int64_t{1}}, {ZERO_KEY_SYNC_DELAY, out->delay, int64_t{0}}}) {
+    ZERO_CHECK(
+        value == plain, ZERO_E_UNSUPPORTED,
+        "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING and %s %lld, but a round averages all parameters in the step that it ends; leave it "
+        "at %lld, or use ZERO_NEIGHBOURS_NONE",
+        find_key(key)->name, lld(value), lld(plain));
   }
   ZERO_CHECK(
       out->sync_code == nullptr, ZERO_E_UNSUPPORTED,
@@ -241,6 +272,7 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
                "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);
   }
   ZERO_TRY(read_codes(config, &replicas));
+  ZERO_TRY(read_fragments(config, &replicas));
   ZERO_TRY(read_neighbours(config, &replicas));
   ZERO_TRY(read_gather_code(config, replicas.ranks, out));
   ZERO_TRY(read_residual(config, out));
@@ -332,6 +364,8 @@ std::string Settings::text() const {
   add(ZERO_KEY_REPLICA_RANKS, std::to_string(replicas.ranks));
   add(ZERO_KEY_SYNC_PERIOD, std::to_string(replicas.period));
   add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
+  add(ZERO_KEY_SYNC_FRAGMENTS, std::to_string(replicas.fragments));
+  add(ZERO_KEY_SYNC_DELAY, std::to_string(replicas.delay));
   add_code(ZERO_KEY_GRAD_CODE, replicas.grad_code);
   add_code(ZERO_KEY_GATHER_CODE, gathers.code);
   add_code(ZERO_KEY_SYNC_CODE, replicas.sync_code);

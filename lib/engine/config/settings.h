@@ -23,8 +23,11 @@ struct ReplicaSettings {
   /// Steps from one synchronisation to the next; 1: gradients are summed over all replicas.
   int64_t period;
   int64_t after;  ///< steps before which the period is 1
+  int64_t fragments;  ///< parts of the model that are brought together in turn
+  int64_t delay;      ///< steps from the values that are exchanged to the use of the result
   double outer_lr;
   double outer_momentum;
+  double mix;                       ///< weight of a replica's own values beside the result
   const kernels::Coder *grad_code;  ///< codes sums of gradients between replicas; nullptr: fp32
   const kernels::Coder *sync_code;  ///< codes changes of parameters; nullptr: fp32
   int64_t code_top;                 ///< values of a line that ZERO_CODE_TOP keeps

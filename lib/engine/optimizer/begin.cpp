@@ -31,6 +31,7 @@ Task StateAccess::begin(int32_t source) {
     ZERO_CO_AWAIT(parts_.replicas.take_first());
     ZERO_CO_AWAIT(parts_.gathers.gather(ParamGatherer::Buckets::all));
   }
+  ZERO_CO_AWAIT(parts_.replicas.drop_exchange());
   parts_.replicas.meet();
   parts_.gradients.reductions().forget();
   parts_.plan_next_step();

@@ -69,9 +69,9 @@ Task Steps::sync_replicas(Replicas::Meeting meeting) {
   const TraceSpan span(parts_.trace, "synchronise replicas");
   parts_.groups.across()->set_caller(Caller::sync);
   ZERO_CO_AWAIT(compare_runs_of_replicas());
+  ZERO_CO_AWAIT(parts_.replicas.await_exchange());
   ZERO_CO_TRY(parts_.guard.begin_change(parts_.paths.writes() || parts_.one_copy()));
-  const bool codes = parts_.settings.replicas.codes(parts_.replica_run.calls);
-  ZERO_CO_AWAIT(parts_.replicas.bring_together(meeting, codes, &parts_.replica_run.spread));
+  ZERO_CO_AWAIT(parts_.replicas.bring_together(meeting, parts_.replica_run.calls, &parts_.replica_run.spread));
   parts_.replica_run.synced = true;
   co_return Status();
 }

@@ -200,10 +200,22 @@ void OptimizerReport::describe_replicas(std::string &text) const {
   }
   add_line(text,
            "synchronisation of replicas: %safter every %s, in %s, with outer rate %s and momentum %s; this rank sends about %lld "
-           "bytes each time",
+           "bytes %s",
            replicas.after > 0 ? "then " : "", count_text(replicas.period, "step").c_str(), code_text(replicas.sync_code).c_str(),
            number_text(parts_.replicas.outer().lr).c_str(), number_text(parts_.replicas.outer().momentum).c_str(),
-           lld(sent_across_nbytes(replicas.sync_code, parts_.updates_all())));
+           lld(sent_across_nbytes(replicas.sync_code, parts_.updates_all())), replicas.fragments > 1 ? "per period" : "each time");
+  if (replicas.fragments > 1) {
+    add_line(text, "fragments: %lld of whole tensors, the largest of %s; one after every %s, in turn", lld(replicas.fragments),
+             count_text(parts_.replicas.largest_fragment(), "element").c_str(),
+             count_text(replicas.period / replicas.fragments, "step").c_str());
+  }
+  if (replicas.delay > 0) {
+    add_line(text, "delay: results are used %s after their values; exchanges %s", count_text(replicas.delay, "step").c_str(),
+             parts_.replicas.overlaps() ? "go on behind these steps" : "are made at once, because nothing overlaps");
+  }
+  if (parts_.replicas.outer().mix > 0)
+    add_line(text, "mix: results have the weight %s, own values %s", number_text(1 - parts_.replicas.outer().mix).c_str(),
+             number_text(parts_.replicas.outer().mix).c_str());
 }
 
 /// For one sum over all replicas, both ways. `all`: of everything, not only of this rank's cuts.

@@ -51,6 +51,7 @@ constexpr const char *kLossScale = "loss_scale";
 constexpr const char *kDynamic = "loss_scale_dynamic";
 constexpr const char *kOuterLr = "outer_lr";
 constexpr const char *kOuterMomentum = "outer_momentum";
+constexpr const char *kSyncMix = "sync_mix";
 
 Status check_fact(bool good, const std::string &name, const Facts &facts) {
   const auto found = facts.find(name);
@@ -145,6 +146,7 @@ void SavedState::describe_facts(Facts *out) const {
   if (settings.replicas.part()) {
     facts[kOuterLr] = hex_float(optimizer.parts_.replicas.outer().lr);
     facts[kOuterMomentum] = hex_float(optimizer.parts_.replicas.outer().momentum);
+    facts[kSyncMix] = hex_float(optimizer.parts_.replicas.outer().mix);
   }
   describe_counts(0, out);
 }
@@ -323,13 +325,14 @@ Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
 }
 
 Status SavedState::store_outer(const Facts &facts) const {
-  for (const auto &[key, name] : {std::pair{ZERO_KEY_OUTER_LR, kOuterLr}, {ZERO_KEY_OUTER_MOMENTUM, kOuterMomentum}}) {
+  for (const auto &[key, name] :
+       {std::pair{ZERO_KEY_OUTER_LR, kOuterLr}, {ZERO_KEY_OUTER_MOMENTUM, kOuterMomentum}, {ZERO_KEY_SYNC_MIX, kSyncMix}}) {
     const auto found = facts.find(name);
     if (found == facts.end() || !optimizer_->parts_.settings.replicas.part() || optimizer_->parts_.settings.replicas.ring) continue;
     double value = 0;
     ZERO_TRY(check_fact(read_hex_float(found->second, &value) && check_f64(key, value).ok(), name, facts));
     // Without momentum of its own the optimizer keeps none.
-    if (key == ZERO_KEY_OUTER_LR || optimizer_->parts_.settings.replicas.outer_momentum > 0)
+    if (key != ZERO_KEY_OUTER_MOMENTUM || optimizer_->parts_.settings.replicas.outer_momentum > 0)
       ZERO_TRY(optimizer_->parts_.replicas.set(key, value));
   }
   return {};
@@ -397,6 +400,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
     }
   }
   ZERO_CO_AWAIT(optimizer.parts_.first_values.take_loaded());
+  ZERO_CO_AWAIT(optimizer.parts_.replicas.drop_exchange());
   optimizer.parts_.replicas.meet();
   optimizer.parts_.plan_next_step();
   optimizer.parts_.guard.end_change();

@@ -64,7 +64,8 @@ Task Sealing::seal() {
 Task Sealing::make_groups() {
   const Reducer &whole = *parts_.group->reducer();
   ZERO_CO_AWAIT(parts_.groups.open(parts_.memory->reducer(whole), parts_.memory->host_reducer(whole),
-                                   parts_.state.layout.most_round_nbytes(), parts_.ranks(), parts_.settings.gathers.param_ranks));
+                                   parts_.state.layout.most_round_nbytes(), parts_.ranks(), parts_.settings.gathers.param_ranks,
+                                   parts_.settings.replicas.delay > 0 && parts_.settings.overlap));
   if (parts_.groups.model() != nullptr) parts_.gradients.reductions().go_on_beside(*parts_.groups.model());
   parts_.gradients.reductions().go_on_beside(*parts_.groups.gather());
   if (parts_.groups.copies() == nullptr) co_return Status();
@@ -94,7 +95,7 @@ Task Sealing::agree_on_plan() {
   Status planned = parts_.registry.params.check_order();
   if (planned.ok()) planned = check_room_to_meet();
   if (planned.ok()) planned = parts_.state.layout.make(parts_.rank());
-  if (planned.ok()) planned = parts_.replicas.check_formats();
+  if (planned.ok()) planned = parts_.replicas.lay_out();
   if (planned.ok()) planned = parts_.gathers.strategy().check_formats();
   // Device memory is not counted here: its allocations report a lack of memory.
   const bool counts = planned.ok() && !parts_.settings.on_device;
@@ -171,7 +172,7 @@ Status Sealing::allocate() {
     parts_.state.given_rows.open(parts_.state.plan, parts_.settings.leaves_unfilled);
     ZERO_TRY(
         parts_.gradients.open(parts_.groups.reduce(), parts_.groups.across(), parts_.alone(), parts_.memory_source(), counted_buckets()));
-    ZERO_TRY(parts_.replicas.open(parts_.groups.gather(), parts_.groups.across(), parts_.memory_source()));
+    ZERO_TRY(parts_.replicas.open(parts_.groups, parts_.memory_source()));
     ZERO_TRY(parts_.state.quantized_params.open(parts_.memory_source()));
     ZERO_TRY(parts_.registry.module_buffers.allocate(parts_.host_source()));
     ZERO_TRY(parts_.gathers.open(parts_.groups, parts_.memory_source(), parts_.one_copy()));

@@ -207,7 +207,7 @@ Task Steps::gather() {
   if (!parts_.step.skips || parts_.replica_run.syncs) parts_.guard.changes_in(CallGuard::kStep);
   if (!parts_.step.skips && parts_.settings.algorithm == nullptr)
     parts_.state.quantized_params.encode_masters(parts_.paths.device_decides());
-  if (parts_.replica_run.syncs) ZERO_CO_AWAIT(sync_replicas(parts_.replicas.meeting()));
+  if (parts_.replica_run.syncs) ZERO_CO_AWAIT(sync_replicas(Replicas::Meeting::turn));
   if (!parts_.step.skips && parts_.paths.writes()) {
     ZERO_CO_AWAIT(barrier(*parts_.groups.gather()));
   } else if ((!parts_.step.skips || parts_.replica_run.syncs) && parts_.settings.stage > 0) {
@@ -216,6 +216,7 @@ Task Steps::gather() {
     if (parts_.settings.leaves_unfilled) parts_.state.given_rows.note_update(parts_.step.splits);
     ZERO_CO_AWAIT(parts_.gathers.gather_updated(parts_.acquired_count == 0, in_full));
   }
+  if (parts_.settings.replicas.delay > 0) ZERO_CO_AWAIT(parts_.replicas.end_step(parts_.replica_run.calls));
   const bool counts = parts_.step.applied || parts_.settings.algorithm == nullptr;
   if (counts && !parts_.step.skips) parts_.state.update_counts.count(vote_.step_flags().filled());
   if (parts_.paths.device_decides()) {

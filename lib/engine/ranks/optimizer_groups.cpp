@@ -9,7 +9,7 @@
 namespace zero {
 
 Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host,
-                           int64_t most_round_nbytes, int64_t replica_ranks, int64_t param_ranks) {
+                           int64_t most_round_nbytes, int64_t replica_ranks, int64_t param_ranks, bool exchanges) {
   const int64_t replica = whole_->rank() / replica_ranks;
   ZERO_CO_AWAIT(split(*whole_, replica, whole_->rank(), &reduce_, reducer, most_round_nbytes));
   ZERO_CO_AWAIT(split(*whole_, replica, whole_->rank(), &gather_, reducer, most_round_nbytes));
@@ -18,7 +18,9 @@ Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const 
   if (param_ranks > 0) ZERO_CO_AWAIT(split_blocks(reducer, most_round_nbytes, replica_ranks, param_ranks));
   if (replica_ranks < whole_->size()) {
     ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &across_, on_host, most_round_nbytes));
+    if (exchanges) ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &exchange_, on_host, most_round_nbytes));
     name_ranks(replica_ranks);
+    if (exchanges) exchange_->heed(gather_);
     // The ranks with the same shard are the first to detect a lost rank of another replica.
     gather_->heed(across_);
     reduce_->heed(across_);
@@ -69,6 +71,7 @@ void OptimizerGroups::name_ranks(int64_t replica_ranks) {
   reduce_->name_ranks(within);
   gather_->name_ranks(within);
   across_->name_ranks(across);
+  if (exchange_ != nullptr) exchange_->name_ranks(across);
 }
 
 /// A rank that acquires a parameter meanwhile waits for the ranks of its block only.
@@ -83,11 +86,12 @@ void OptimizerGroups::close() {
   holders_.reset();
   copies_.reset();
   across_.reset();
+  exchange_.reset();
   model_.reset();
 }
 
 void OptimizerGroups::take_deadline() {
-  for (Group *group : {reduce_.get(), gather_.get(), holders_.get(), copies_.get(), across_.get()}) {
+  for (Group *group : {reduce_.get(), gather_.get(), holders_.get(), copies_.get(), across_.get(), exchange_.get()}) {
     if (group != nullptr) group->set_deadline_ms(whole_->deadline_ms());
   }
   if (model_ != nullptr) model_->set_deadline_ms(model_parent_->deadline_ms());
@@ -105,6 +109,7 @@ void OptimizerGroups::fail(const Status &cause) {
   if (cause.code() == ZERO_E_CORRUPT) return;
   if (model_ != nullptr) model_->fail(cause);
   if (across_ != nullptr) across_->fail(cause);
+  if (exchange_ != nullptr) exchange_->fail(cause);
   if (cause.code() == ZERO_E_REPLICAS_DIFFER) return;
   for (Group *group : sharing()) {
     if (group != nullptr) group->fail(cause);

@@ -22,9 +22,10 @@ class OptimizerGroups {
   /// `reducer`: for reductions and gathers; `on_host`: for the other groups; nullptr: the reducer
   /// of the parent group. A round of reductions or gathers carries at most `most_round_nbytes`.
   /// Reductions and gathers are over the `replica_ranks` ranks of a replica, gathers of sharded
-  /// parameters over blocks of `param_ranks` of them; 0: over all.
+  /// parameters over blocks of `param_ranks` of them; 0: over all. `exchanges`: replicas exchange
+  /// values behind steps.
   Task open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host, int64_t most_round_nbytes,
-            int64_t replica_ranks, int64_t param_ranks);
+            int64_t replica_ranks, int64_t param_ranks, bool exchanges);
   void close();
 
   /// @name The groups; nullptr if not open, or if none was set
@@ -37,12 +38,16 @@ class OptimizerGroups {
   const std::shared_ptr<Group> &copies() const { return copies_; }
   /// The ranks with the same shard in all replicas.
   const std::shared_ptr<Group> &across() const { return across_; }
+  /// The ranks of across() once more, for exchanges that go on behind steps.
+  const std::shared_ptr<Group> &exchange() const { return exchange_; }
   /// Exchanges step flags over all groups of the model.
   const std::shared_ptr<Group> &model() const { return model_; }
   /// The group that model() is split from.
   const std::shared_ptr<Group> &model_parent() const { return model_parent_; }
   /// The groups that were split for the optimizer, or nullptr.
-  std::array<Group *, 6> all() const { return {reduce_.get(), gather_.get(), holders_.get(), copies_.get(), across_.get(), model_.get()}; }
+  std::array<Group *, 7> all() const {
+    return {reduce_.get(), gather_.get(), holders_.get(), copies_.get(), across_.get(), exchange_.get(), model_.get()};
+  }
   /// Those of them in which ranks share memory.
   std::array<Group *, 4> sharing() const { return {reduce_.get(), gather_.get(), holders_.get(), copies_.get()}; }
 
@@ -67,6 +72,7 @@ class OptimizerGroups {
   std::shared_ptr<Group> holders_;  ///< nullptr: gather_
   std::shared_ptr<Group> copies_;
   std::shared_ptr<Group> across_;
+  std::shared_ptr<Group> exchange_;
   std::shared_ptr<Group> model_;
 };
 

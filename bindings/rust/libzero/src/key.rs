@@ -104,6 +104,10 @@ c_enum! {
         SyncPeriod = ZERO_KEY_SYNC_PERIOD,
         /// Steps before which the period is 1.
         SyncAfter = ZERO_KEY_SYNC_AFTER,
+        /// Parts of the model that replicas bring together in turn.
+        SyncFragments = ZERO_KEY_SYNC_FRAGMENTS,
+        /// Steps from the values that replicas exchange to the use of the result.
+        SyncDelay = ZERO_KEY_SYNC_DELAY,
         /// A [`LineCode`](crate::LineCode): of sums of gradients between replicas.
         GradCode = ZERO_KEY_GRAD_CODE,
         /// A [`LineCode`](crate::LineCode): of the differences by which parameters follow their
@@ -175,6 +179,8 @@ c_enum! {
         OuterMomentum = ZERO_KEY_OUTER_MOMENTUM,
         /// The momentum that [`LineCode::Top`](crate::LineCode::Top) gives gradients; only in a config.
         CodeMomentum = ZERO_KEY_CODE_MOMENTUM,
+        /// The weight of a replica's own values beside the result of the outer step.
+        SyncMix = ZERO_KEY_SYNC_MIX,
         /// Scalar of a running optimizer: steps applied so far.
         StepCount = ZERO_KEY_STEP_COUNT,
         /// Scalar of a running optimizer: steps skipped so far.
