@@ -42,6 +42,8 @@ FASHION_ROWS = [
     ("--replica-ranks 2 --strategy hsdp", 0.5),
     ("--replica-ranks 2 --strategy zeropp --stage 3", 0.5),
     ("--replica-ranks 2 --strategy diloco", 0.5),
+    ("--replica-ranks 2 --sync-every 32 --outer nesterov --sync-fragments 4", 0.5),
+    ("--replica-ranks 2 --sync-every 32 --outer nesterov --sync-fragments 4 --sync-delay 4 --sync-mix 0.5", 0.5),
     ("--replica-ranks 1 --strategy slow_link", 0.3),
     ("--replica-ranks 1 --strategy zeropp --stage 3", 0.5),
     ("--replica-ranks 1 --strategy diloco", 0.5),
