@@ -3,10 +3,18 @@
 
 #include "group/collectives.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace zero {
+namespace {
+
+/// Bytes of a round between replicas, which are far from one another. Larger rounds leave a slow
+/// link idle between one round and the next.
+constexpr int64_t kMostFarRoundNbytes = 256 << 10;
+
+}  // namespace
 
 Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const std::shared_ptr<const Reducer> &on_host,
                            int64_t most_round_nbytes, int64_t replica_ranks, int64_t param_ranks, bool exchanges) {
@@ -17,8 +25,9 @@ Task OptimizerGroups::open(const std::shared_ptr<const Reducer> &reducer, const 
   gather_->set_caller(Caller::seal);
   if (param_ranks > 0) ZERO_CO_AWAIT(split_blocks(reducer, most_round_nbytes, replica_ranks, param_ranks));
   if (replica_ranks < whole_->size()) {
-    ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &across_, on_host, most_round_nbytes));
-    if (exchanges) ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &exchange_, on_host, most_round_nbytes));
+    const int64_t far_nbytes = std::min(most_round_nbytes, kMostFarRoundNbytes);
+    ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &across_, on_host, far_nbytes));
+    if (exchanges) ZERO_CO_AWAIT(split(*whole_, whole_->rank() % replica_ranks, replica, &exchange_, on_host, far_nbytes));
     name_ranks(replica_ranks);
     if (exchanges) exchange_->heed(gather_);
     // The ranks with the same shard are the first to detect a lost rank of another replica.
