@@ -24,7 +24,8 @@ const char replica_usage[] =
     "  --sync-code CODE     the same for changes of parameters when they meet\n"
     "  --gather-code CODE   parameters follow their masters by differences in f8, i8 or i4, with --stage 1 or 2; default f32\n"
     "  --compress HOW       topk:K: of the sums of gradients between replicas only the K largest of each 256 values travel,\n"
-    "                       K from 1 to 64, or sign: only signs and mean magnitudes do; the rest is sent later (--residual f32)\n"
+    "                       K from 1 to 64, sign: only signs and mean magnitudes do, or lowrank:R: matrices travel as factors of rank R\n"
+    "                       from 1 to 64, with --replica-ranks 1; the rest is sent later (--residual f32)\n"
     "  --code-after N       nothing is coded before N steps were made; default 0\n"
     "  --residual KIND      what rounding to codes loses: none (default), or f32: it is added to the next step's gradients\n"
     "  --flush-every K      every K-th step sends in full what is coded, with what was lost; default 0: none does\n"
@@ -65,19 +66,25 @@ static int read_code(const char *name, const char *text, int64_t *out) {
   return -1;
 }
 
+/// The number from 1 to 64 behind a name and a colon; 0: the text is another.
+static int64_t read_count(const char *text, const char *name) {
+  const size_t length = strlen(name);
+  if (strncmp(text, name, length) != 0 || !isdigit((unsigned char)text[length])) return 0;
+  char *end;
+  const long count = strtol(text + length, &end, 10);
+  return count >= 1 && count <= 64 && !*end ? count : 0;
+}
+
 /// Sets what the library needs for one of the codes that lose most of a gradient.
 static int read_compression(const char *name, const char *text, struct replica_options *options) {
-  static const char kTop[] = "topk:";
-  char *end = NULL;
-  long kept = 0;
-  if (strncmp(text, kTop, sizeof kTop - 1) == 0 && isdigit((unsigned char)text[sizeof kTop - 1]))
-    kept = strtol(text + sizeof kTop - 1, &end, 10);
-  if (strcmp(text, "sign") != 0 && (kept < 1 || kept > 64 || *end)) {
-    fprintf(stderr, "%s: --%s %s: expected topk:K with K from 1 to 64, or sign\n", program_invocation_short_name, name, text);
+  options->code_top = read_count(text, "topk:");
+  options->code_rank = read_count(text, "lowrank:");
+  if (strcmp(text, "sign") != 0 && !options->code_top && !options->code_rank) {
+    fprintf(stderr, "%s: --%s %s: expected topk:K or lowrank:R with K and R from 1 to 64, or sign\n", program_invocation_short_name, name,
+            text);
     return -1;
   }
-  options->grad_code = kept > 0 ? ZERO_CODE_TOP : ZERO_CODE_SIGN;
-  options->code_top = kept;
+  options->grad_code = options->code_top ? ZERO_CODE_TOP : options->code_rank ? ZERO_CODE_LOW_RANK : ZERO_CODE_SIGN;
   options->residual = ZERO_RESIDUAL_F32;
   return 1;
 }
@@ -133,6 +140,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
                  {ZERO_KEY_GATHER_CODE, options->gather_code, "set code of gathers"},
                  {ZERO_KEY_SYNC_CODE, options->sync_code, "set code of synchronisations"},
                  {ZERO_KEY_CODE_TOP, options->code_top, "set values that a code keeps"},
+                 {ZERO_KEY_CODE_RANK, options->code_rank, "set rank of factors"},
                  {ZERO_KEY_CODE_AFTER, options->code_after, "set steps before codes"},
                  {ZERO_KEY_NEIGHBOURS, options->neighbours, "set neighbours"},
                  {ZERO_KEY_RESIDUAL, options->residual, "set residual"},

@@ -18,6 +18,7 @@ struct replica_options {
   int64_t sync_code; /* a zero_code: of changes of parameters */
   int64_t gather_code; /* a zero_code: of differences by which parameters follow their masters */
   int64_t code_top;    /* values of 256 that a code keeps; 0: the code is another */
+  int64_t code_rank;   /* of factors of matrices; 0: the code is another */
   int64_t code_after;  /* steps before which nothing is coded */
   int64_t residual;  /* a zero_residual */
   int64_t flush;     /* steps from one that sends all in full to the next; 0: none does */

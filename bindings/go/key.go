@@ -65,6 +65,7 @@ const (
 	KeySyncAfter           = Key(czero.ZERO_KEY_SYNC_AFTER)            // i64: steps before which the period is 1
 	KeySyncFragments       = Key(czero.ZERO_KEY_SYNC_FRAGMENTS)        // i64: parts of the model that replicas bring together in turn
 	KeySyncDelay           = Key(czero.ZERO_KEY_SYNC_DELAY)            // i64: steps from the values that replicas exchange to the use of the result
+	KeyCodeRank            = Key(czero.ZERO_KEY_CODE_RANK)             // i64, 1 to 64: of the factors of LineCodeLowRank
 	KeyGradCode            = Key(czero.ZERO_KEY_GRAD_CODE)             // i64, a LineCode: of sums of gradients between replicas
 	KeyGatherCode          = Key(czero.ZERO_KEY_GATHER_CODE)           // i64, a LineCode: of differences by which parameters follow their masters
 	KeySyncCode            = Key(czero.ZERO_KEY_SYNC_CODE)             // i64, a LineCode: of changes of parameters between replicas
@@ -187,12 +188,13 @@ type LineCode int64
 
 // The forms of values that travel between ranks, with a scale per 256 elements.
 const (
-	LineCodeNone = LineCode(czero.ZERO_CODE_NONE)
-	LineCodeF8   = LineCode(czero.ZERO_CODE_F8)
-	LineCodeI8   = LineCode(czero.ZERO_CODE_I8)
-	LineCodeI4   = LineCode(czero.ZERO_CODE_I4)
-	LineCodeTop  = LineCode(czero.ZERO_CODE_TOP)  // the largest values only (KeyCodeTop)
-	LineCodeSign = LineCode(czero.ZERO_CODE_SIGN) // signs only
+	LineCodeNone    = LineCode(czero.ZERO_CODE_NONE)
+	LineCodeF8      = LineCode(czero.ZERO_CODE_F8)
+	LineCodeI8      = LineCode(czero.ZERO_CODE_I8)
+	LineCodeI4      = LineCode(czero.ZERO_CODE_I4)
+	LineCodeTop     = LineCode(czero.ZERO_CODE_TOP)      // the largest values only (KeyCodeTop)
+	LineCodeLowRank = LineCode(czero.ZERO_CODE_LOW_RANK) // factors of matrices (KeyCodeRank)
+	LineCodeSign    = LineCode(czero.ZERO_CODE_SIGN)     // signs only
 )
 
 // String returns its name, for example "i8".

@@ -203,6 +203,8 @@ enum zero_key {
       whose end the result is used. The exchange goes on behind these steps. Below
       ZERO_KEY_SYNC_PERIOD / ZERO_KEY_SYNC_FRAGMENTS. */
   ZERO_KEY_SYNC_DELAY = 337,
+  /** i64, 1 .. 64, default 4: R, the rank to which ZERO_CODE_LOW_RANK brings matrices. */
+  ZERO_KEY_CODE_RANK = 338,
   /** i64, a zero_code, default ZERO_CODE_NONE: the form in which sums of gradients travel between
       replicas, in steps that they make together. */
   ZERO_KEY_GRAD_CODE = 339,
@@ -465,6 +467,9 @@ enum zero_nonfinite {
  *
  * ZERO_CODE_TOP and ZERO_CODE_SIGN lose most of what they code. With ZERO_KEY_GRAD_CODE they need
  * ZERO_KEY_RESIDUAL; with ZERO_KEY_GATHER_CODE they are ZERO_E_UNSUPPORTED (replicas.h).
+ *
+ * ZERO_CODE_LOW_RANK codes matrices, not lines. Only ZERO_KEY_GRAD_CODE takes it, with
+ * ZERO_KEY_RESIDUAL and replicas of one rank (replicas.h).
  */
 enum zero_code {
   ZERO_CODE_NONE = 0, /**< In fp32. */
@@ -474,6 +479,8 @@ enum zero_code {
   /** The ZERO_KEY_CODE_TOP largest magnitudes of a line, as ZERO_CODE_I8; the other values are
       0. If magnitudes are equal, the first are kept. */
   ZERO_CODE_TOP = 4,
+  /** Two factors of ZERO_KEY_CODE_RANK columns per matrix, in fp32 (PowerSGD). */
+  ZERO_CODE_LOW_RANK = 5,
   /** The sign of each value, times the mean magnitude of the line; a value of 0 counts as
       positive. Lines that a tensor does not fill travel in full. */
   ZERO_CODE_SIGN = 6

@@ -159,6 +159,28 @@
  * keep u, which is plain momentum. A skipped step leaves u as it was, u follows the loss scale, and
  * saves do not contain it. Micro-steps of a step add mu u once.
  *
+ * **Low rank.** ZERO_CODE_LOW_RANK with ZERO_KEY_CODE_RANK = R sends a matrix of n x m elements as
+ * factors of R (n + m) elements (PowerSGD: Vogels et al., 2019). The first dimension of a parameter
+ * has n elements, and the others m together. M_i is the gradient of rank i and its residual:
+ *
+ *     P = orthonormal(sum of M_i Q);  Q_i = M_i^T P;  e_i = M_i - P Q_i^T;  Q = sum of Q_i
+ *
+ * P Q^T is the sum that is applied, divided as in ZERO_KEY_DIVISOR, and e_i the new residual. Q is
+ * kept for the next step (warm start); the first one is the same in all runs. Algorithm 2 of the
+ * paper subtracts the mean of all ranks instead of Q_i. The sums of residuals, and so all later
+ * sums, are the same in exact arithmetic.
+ * - It is worth it only if every rank holds whole tensors and matrices are much larger than R. With
+ *   P parameters a rank computes up to 8 R P operations more per step, in one thread.
+ * - Parameters of one dimension, and matrices with n m <= 2 R (n + m), travel in full, in fp32.
+ * - Traffic: a rank sends 2 (F - 1)/F times 4 R (n + m) bytes per matrix.
+ * - Memory: 8 n m + 8 R m bytes per matrix, and workspace for the factors of the largest bucket.
+ * - Replicas must have one rank (ZERO_KEY_REPLICA_RANKS 1), and ZERO_KEY_RESIDUAL must be
+ *   ZERO_RESIDUAL_F32. Anything else is ZERO_E_UNSUPPORTED, as are ZERO_KEY_SYNC_CODE and
+ *   ZERO_KEY_GATHER_CODE.
+ * - A non-finite gradient makes its whole matrix non-finite in that step only.
+ * - Saves contain neither residuals nor Q. A save after a step in full loses nothing but the warm
+ *   start.
+ *
  * **Residuals.** With ZERO_KEY_RESIDUAL the rounding errors of coded gradients are not lost: each
  * step adds those of the step before, at both codings (error feedback: Seide et al., 2014). The
  * sum of what was applied then differs from that without codes by the newest residuals only.

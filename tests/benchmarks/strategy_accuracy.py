@@ -48,6 +48,7 @@ FASHION_ROWS = [
     ("--replica-ranks 1 --strategy zeropp --stage 3", 0.5),
     ("--replica-ranks 1 --strategy diloco", 0.5),
     ("--replica-ranks 1 --compress topk:8", 0.5),
+    ("--replica-ranks 1 --compress lowrank:4", 0.5),
     ("--replica-ranks 1 --compress sign", 0.5),
     ("--replica-ranks 1 --compress sign --code-after 234", 0.5),
 ]

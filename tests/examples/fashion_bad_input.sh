@@ -73,8 +73,8 @@ reject "loss-scale inf: expected" --loss-scale inf
 reject "first-scale 1e30: expected a number from 1" --loss-scale dynamic --first-scale 1e30
 reject "first-scale is for --loss-scale dynamic" --loss-scale 8 --first-scale 8
 reject "neighbours x: expected none or ring" --neighbours x
-for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank:4; do
-  reject "compress $how: expected topk:K with K from 1 to 64, or sign" --compress "$how"
+for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank lowrank:0 lowrank:65 lowrank:4x; do
+  reject "compress $how: expected topk:K or lowrank:R with K and R from 1 to 64, or sign" --compress "$how"
 done
 reject "code-after -1: expected a whole number from 0" --compress sign --code-after -1
 reject "param-ranks -2: expected a whole number from -1" --stage 3 --param-ranks -2

@@ -105,6 +105,7 @@ class Key(enum.IntEnum):
     SYNC_AFTER = 335
     SYNC_FRAGMENTS = 336
     SYNC_DELAY = 337
+    CODE_RANK = 338
     GRAD_CODE = 339
     GATHER_CODE = 340
     SYNC_CODE = 341
@@ -231,6 +232,7 @@ class Code(enum.IntEnum):
     I8 = 2
     I4 = 3
     TOP = 4
+    LOW_RANK = 5
     SIGN = 6
 
 
@@ -619,6 +621,7 @@ CONSTANTS = (
     ("ZERO_KEY_SYNC_AFTER", Key.SYNC_AFTER),
     ("ZERO_KEY_SYNC_FRAGMENTS", Key.SYNC_FRAGMENTS),
     ("ZERO_KEY_SYNC_DELAY", Key.SYNC_DELAY),
+    ("ZERO_KEY_CODE_RANK", Key.CODE_RANK),
     ("ZERO_KEY_GRAD_CODE", Key.GRAD_CODE),
     ("ZERO_KEY_GATHER_CODE", Key.GATHER_CODE),
     ("ZERO_KEY_SYNC_CODE", Key.SYNC_CODE),
@@ -700,6 +703,7 @@ CONSTANTS = (
     ("ZERO_CODE_I8", Code.I8),
     ("ZERO_CODE_I4", Code.I4),
     ("ZERO_CODE_TOP", Code.TOP),
+    ("ZERO_CODE_LOW_RANK", Code.LOW_RANK),
     ("ZERO_CODE_SIGN", Code.SIGN),
     ("ZERO_RESIDUAL_NONE", Residual.NONE),
     ("ZERO_RESIDUAL_F32", Residual.F32),

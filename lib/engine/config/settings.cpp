@@ -68,6 +68,23 @@ Status read_replica_ranks(const Config &config, const RankPlace &place, int64_t 
   return {};
 }
 
+/// Fails if a rank lacks the whole matrices of low rank, or the key of its factors has no effect.
+Status read_low_rank(const Config &config, ReplicaSettings *out) {
+  const bool used = config.i64(ZERO_KEY_GRAD_CODE) == ZERO_CODE_LOW_RANK;
+  out->low_rank = used ? config.i64(ZERO_KEY_CODE_RANK) : 0;
+  ZERO_CHECK(!used || out->ranks == 1, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_GRAD_CODE is ZERO_CODE_LOW_RANK and ZERO_KEY_REPLICA_RANKS makes replicas of %lld ranks, but a shard has no whole "
+             "matrices; set ZERO_KEY_REPLICA_RANKS to 1, or use another code",
+             lld(out->ranks));
+  ZERO_CHECK(used || !config.is_set(ZERO_KEY_CODE_RANK), ZERO_E_INVALID_ARGUMENT,
+             "ZERO_KEY_CODE_RANK is %lld, but has no effect while ZERO_KEY_GRAD_CODE is %s; set that to ZERO_CODE_LOW_RANK",
+             lld(config.i64(ZERO_KEY_CODE_RANK)), choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE)));
+  ZERO_CHECK(config.i64(ZERO_KEY_SYNC_CODE) != ZERO_CODE_LOW_RANK, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_SYNC_CODE is ZERO_CODE_LOW_RANK, but changes of parameters keep no residual, so that most of each would be lost; "
+             "use another code, or ZERO_KEY_GRAD_CODE");
+  return {};
+}
+
 /// The codes of replicas, and the number of values that one of them keeps.
 Status read_codes(const Config &config, ReplicaSettings *out) {
   const char *grad = choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE));
@@ -75,7 +92,8 @@ Status read_codes(const Config &config, ReplicaSettings *out) {
   out->code_top = config.i64(ZERO_KEY_CODE_TOP);
   out->grad_code = kernels::find_coder(config.i64(ZERO_KEY_GRAD_CODE), out->code_top);
   out->sync_code = kernels::find_coder(config.i64(ZERO_KEY_SYNC_CODE), out->code_top);
-  ZERO_CHECK(out->grad_code == nullptr || out->sum_gradients(), ZERO_E_INVALID_ARGUMENT,
+  ZERO_TRY(read_low_rank(config, out));
+  ZERO_CHECK(!out->codes_grads() || out->sum_gradients(), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_GRAD_CODE is %s, but no gradients travel between replicas: there is one (ZERO_KEY_REPLICA_RANKS), or each makes all "
              "steps by itself (ZERO_KEY_SYNC_PERIOD)",
              grad);
@@ -100,12 +118,12 @@ Status read_code_after(const Config &config, Settings *out) {
   ReplicaSettings &replicas = out->replicas;
   replicas.code_after = config.i64(ZERO_KEY_CODE_AFTER);
   if (replicas.code_after == 0) return {};
-  ZERO_CHECK(replicas.grad_code != nullptr || replicas.sync_code != nullptr || out->gathers.code != nullptr, ZERO_E_INVALID_ARGUMENT,
+  ZERO_CHECK(replicas.codes_grads() || replicas.sync_code != nullptr || out->gathers.code != nullptr, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_CODE_AFTER is %lld, but has no effect while ZERO_KEY_GRAD_CODE, ZERO_KEY_SYNC_CODE and ZERO_KEY_GATHER_CODE are "
              "ZERO_CODE_NONE: all travels in full",
              lld(replicas.code_after));
   ZERO_CHECK(
-      replicas.grad_code == nullptr || !replicas.part() || replicas.code_after + 1 < replicas.after, ZERO_E_INVALID_ARGUMENT,
+      !replicas.codes_grads() || !replicas.part() || replicas.code_after + 1 < replicas.after, ZERO_E_INVALID_ARGUMENT,
       "ZERO_KEY_CODE_AFTER is %lld and ZERO_KEY_SYNC_AFTER %lld, but then ZERO_KEY_GRAD_CODE has no effect: gradients travel between "
       "replicas only before the second, and in full in the last such step; leave ZERO_KEY_GRAD_CODE at ZERO_CODE_NONE",
       lld(replicas.code_after), lld(replicas.after));
@@ -116,10 +134,11 @@ Status read_residual(const Config &config, Settings *out) {
   ReplicaSettings &replicas = out->replicas;
   replicas.residual = config.i64(ZERO_KEY_RESIDUAL) != ZERO_RESIDUAL_NONE;
   replicas.flush_period = config.i64(ZERO_KEY_FLUSH_PERIOD);
-  const bool codes_grads = replicas.grad_code != nullptr;
+  const bool codes_grads = replicas.codes_grads();
+  const bool drops = replicas.low_rank > 0 || (replicas.grad_code != nullptr && replicas.grad_code->sparse());
   ZERO_CHECK(!replicas.residual || codes_grads, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_RESIDUAL is set, but has no effect while ZERO_KEY_GRAD_CODE is ZERO_CODE_NONE: gradients are then sent in full");
-  ZERO_CHECK(!codes_grads || replicas.residual || !replicas.grad_code->sparse(), ZERO_E_UNSUPPORTED,
+  ZERO_CHECK(replicas.residual || !drops, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_GRAD_CODE is %s and ZERO_KEY_RESIDUAL ZERO_RESIDUAL_NONE, but the code drops most of each gradient, which would be "
              "lost; use ZERO_RESIDUAL_F32",
              choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE)));
@@ -192,6 +211,9 @@ Status read_neighbours(const Config &config, ReplicaSettings *out) {
 /// Fails if nothing could follow by differences: no whole parameters are gathered from other ranks,
 /// or they are not updated from masters.
 Status read_gather_code(const Config &config, int64_t ranks, Settings *out) {
+  ZERO_CHECK(config.i64(ZERO_KEY_GATHER_CODE) != ZERO_CODE_LOW_RANK, ZERO_E_UNSUPPORTED,
+             "ZERO_KEY_GATHER_CODE is ZERO_CODE_LOW_RANK, but the owners of parameters have shards of matrices only, and their "
+             "differences no low rank; use ZERO_CODE_I4, ZERO_CODE_I8 or ZERO_CODE_F8");
   out->gathers.code = kernels::find_coder(config.i64(ZERO_KEY_GATHER_CODE), out->replicas.code_top);
   if (out->gathers.code == nullptr) return {};
   const char *code = choice_name(ZERO_KEY_GATHER_CODE, config.i64(ZERO_KEY_GATHER_CODE));
@@ -366,7 +388,12 @@ std::string Settings::text() const {
   add(ZERO_KEY_SYNC_AFTER, std::to_string(replicas.after));
   add(ZERO_KEY_SYNC_FRAGMENTS, std::to_string(replicas.fragments));
   add(ZERO_KEY_SYNC_DELAY, std::to_string(replicas.delay));
-  add_code(ZERO_KEY_GRAD_CODE, replicas.grad_code);
+  if (replicas.low_rank > 0) {
+    add_choice(ZERO_KEY_GRAD_CODE, ZERO_CODE_LOW_RANK);
+    add(ZERO_KEY_CODE_RANK, std::to_string(replicas.low_rank));
+  } else {
+    add_code(ZERO_KEY_GRAD_CODE, replicas.grad_code);
+  }
   add_code(ZERO_KEY_GATHER_CODE, gathers.code);
   add_code(ZERO_KEY_SYNC_CODE, replicas.sync_code);
   add(ZERO_KEY_CODE_TOP, std::to_string(replicas.code_top));

@@ -30,6 +30,7 @@ struct ReplicaSettings {
   double mix;                       ///< weight of a replica's own values beside the result
   const kernels::Coder *grad_code;  ///< codes sums of gradients between replicas; nullptr: fp32
   const kernels::Coder *sync_code;  ///< codes changes of parameters; nullptr: fp32
+  int64_t low_rank;                 ///< rank of factors of gradients; 0: they have none
   int64_t code_top;                 ///< values of a line that ZERO_CODE_TOP keeps
   int64_t code_after;               ///< steps before which nothing is coded
   double code_momentum;             ///< that gradients get before they are coded; 0: none
@@ -41,6 +42,8 @@ struct ReplicaSettings {
   bool any() const { return count > 1; }
   /// Replicas make steps of their own, so that what they had in common is kept.
   bool part() const { return period > 1; }
+  /// Sums of gradients travel in another form than fp32, by grad_code or low_rank.
+  bool codes_grads() const { return grad_code != nullptr || low_rank > 0; }
   /// False in the warm-up, in which nothing is coded.
   bool codes(int64_t calls) const { return calls >= code_after; }
   /// True if the step after `calls` sends gradients and parameters in full that are otherwise

@@ -2,6 +2,7 @@
 #include "engine/gradients/reduce_strategies.h"
 
 #include "engine/gradients/coded_sums.h"
+#include "engine/gradients/low_rank_sums.h"
 #include "engine/gradients/row_sums.h"
 
 #include <algorithm>
@@ -63,6 +64,7 @@ constexpr struct {
   std::unique_ptr<ReduceStrategy> (*make)(const Plan &, const ReplicaSettings &);
 } kOverReplicas[] = {
     {[](const ReplicaSettings &replicas) { return replicas.grad_code != nullptr; }, make<CodedSums>},
+    {[](const ReplicaSettings &replicas) { return replicas.low_rank > 0; }, make<LowRankSums>},
     {[](const ReplicaSettings &replicas) { return replicas.sum_gradients(); }, make<ReplicaSums>},
 };
 

@@ -120,8 +120,9 @@ int64_t Layout::reduced_rows(const Param &param) const {
 void Layout::make_plan(int64_t rank) {
   std::vector<TensorShape> tensors;
   for (int64_t id = 0; id < params_.size(); ++id) {
-    tensors.push_back(
-        {params_[id].count, spaces_[static_cast<size_t>(id)], params_[id].options.tied_to, cost_of(id), reduced_rows(params_[id])});
+    const Param &param = params_[id];
+    tensors.push_back({param.count, spaces_[static_cast<size_t>(id)], param.options.tied_to, cost_of(id), reduced_rows(param),
+                       param.shape.size() > 1 ? param.shape[0] : 0});
   }
   std::vector<SpaceShape> spaces;
   for (const Format &format : formats_) {

@@ -26,7 +26,7 @@ void Plan::lay_out(const PlanInput &input) {
     const auto space = static_cast<size_t>(tensor.space);
     const bool on_line = input.spaces[space].whole_tensors || tensor.rows > 0;
     const int64_t begin = on_line ? layouts[space].append_line(tensor.count) : layouts[space].append(tensor.count);
-    params_.push_back({{begin, begin + tensor.count}, -1});
+    params_.push_back({{begin, begin + tensor.count}, -1, tensor.height});
     element_count_ += tensor.count;
     if (tensor.count > 0) place_tensor(input, static_cast<int64_t>(id), begin, &open_buckets[space]);
   }

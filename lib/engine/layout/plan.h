@@ -19,6 +19,7 @@ struct TensorShape {
   int64_t tied_to = -1;  ///< the earlier tensor whose place this one shares
   double cost = 0;       ///< cost of its update, for tensors that are not cut
   int64_t rows = 0;      ///< number of rows by which it is reduced; it begins on a line; 0: whole
+  int64_t height = 0;    ///< first of several dimensions; 0: there are fewer than two
 };
 
 /// A flat space: tensors that are stored alike, laid end to end.
@@ -42,6 +43,7 @@ struct PlanInput {
 struct PlannedParam {
   Range flat;           ///< in its flat space
   int64_t bucket = -1;  ///< -1 for a tensor without elements
+  int64_t height = 0;   ///< as in TensorShape
 };
 
 /// The rows of a tensor that is reduced by them. It is the first of its bucket; smaller ones may

@@ -3,6 +3,7 @@
 #include "engine/optimizer/report.h"
 
 #include "core/number_text.h"
+#include "engine/gradients/low_rank_sums.h"
 #include "kernels/coded_lines.h"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ namespace {
   text += '\n';
 }
 
-std::string code_text(const kernels::Coder *code) {
+std::string code_text(const kernels::Coder *code, int64_t low_rank = 0) {
+  if (low_rank > 0) return "factors of rank " + std::to_string(low_rank) + " for large matrices and fp32 for all else";
   if (code == nullptr) return "fp32";
   return code->text + (code->kept > 0 ? ", " + std::to_string(code->kept) + " of each " + std::to_string(kLine) : "");
 }
@@ -178,9 +180,9 @@ void OptimizerReport::describe_replicas(std::string &text) const {
   if (replicas.sum_gradients()) {
     add_line(text, "gradients of %s are summed over all replicas, in %s; this rank sends at most %lld bytes",
              replicas.part() ? ("the first " + count_text(replicas.after, "step")).c_str() : "every step",
-             code_text(replicas.grad_code).c_str(), lld(sent_across_nbytes(replicas.grad_code, false)));
+             code_text(replicas.grad_code, replicas.low_rank).c_str(), lld(sent_for_gradients_nbytes()));
   }
-  if (replicas.grad_code != nullptr && (replicas.residual || replicas.flush_period > 0)) {
+  if (replicas.codes_grads() && (replicas.residual || replicas.flush_period > 0)) {
     add_line(text, "rounding errors of coded gradients are %s; gradients are sent in full %s",
              replicas.residual ? "added to the gradients of the next step" : "dropped",
              replicas.flush_period > 0 ? ("once in " + count_text(replicas.flush_period, "step")).c_str() : "in no step");
@@ -216,6 +218,13 @@ void OptimizerReport::describe_replicas(std::string &text) const {
   if (parts_.replicas.outer().mix > 0)
     add_line(text, "mix: results have the weight %s, own values %s", number_text(1 - parts_.replicas.outer().mix).c_str(),
              number_text(parts_.replicas.outer().mix).c_str());
+}
+
+int64_t OptimizerReport::sent_for_gradients_nbytes() const {
+  const ReplicaSettings &replicas = parts_.settings.replicas;
+  if (replicas.low_rank == 0) return sent_across_nbytes(replicas.grad_code, false);
+  const int64_t count = LowRankSums::given_count(parts_.state.plan, replicas.low_rank);
+  return 2 * (replicas.count - 1) * count * dtype_nbytes(DType::f32) / replicas.count;
 }
 
 /// For one sum over all replicas, both ways. `all`: of everything, not only of this rank's cuts.

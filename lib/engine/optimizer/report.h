@@ -28,6 +28,7 @@ class OptimizerReport {
   int64_t gathered_nbytes() const;
   void describe_plan(std::string &text) const;
   void describe_replicas(std::string &text) const;
+  int64_t sent_for_gradients_nbytes() const;
   int64_t sent_across_nbytes(const kernels::Coder *code, bool all) const;
   void describe_space(std::string &text, size_t space) const;
   void describe_memory(std::string &text) const;

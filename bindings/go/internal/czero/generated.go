@@ -100,6 +100,7 @@ const (
 	ZERO_KEY_SYNC_AFTER               int32 = 335
 	ZERO_KEY_SYNC_FRAGMENTS           int32 = 336
 	ZERO_KEY_SYNC_DELAY               int32 = 337
+	ZERO_KEY_CODE_RANK                int32 = 338
 	ZERO_KEY_GRAD_CODE                int32 = 339
 	ZERO_KEY_GATHER_CODE              int32 = 340
 	ZERO_KEY_SYNC_CODE                int32 = 341
@@ -212,12 +213,13 @@ const (
 
 // enum zero_code
 const (
-	ZERO_CODE_NONE int32 = 0
-	ZERO_CODE_F8   int32 = 1
-	ZERO_CODE_I8   int32 = 2
-	ZERO_CODE_I4   int32 = 3
-	ZERO_CODE_TOP  int32 = 4
-	ZERO_CODE_SIGN int32 = 6
+	ZERO_CODE_NONE     int32 = 0
+	ZERO_CODE_F8       int32 = 1
+	ZERO_CODE_I8       int32 = 2
+	ZERO_CODE_I4       int32 = 3
+	ZERO_CODE_TOP      int32 = 4
+	ZERO_CODE_LOW_RANK int32 = 5
+	ZERO_CODE_SIGN     int32 = 6
 )
 
 // enum zero_residual
@@ -568,6 +570,7 @@ var Constants = []struct {
 	{"ZERO_KEY_SYNC_AFTER", int64(ZERO_KEY_SYNC_AFTER)},
 	{"ZERO_KEY_SYNC_FRAGMENTS", int64(ZERO_KEY_SYNC_FRAGMENTS)},
 	{"ZERO_KEY_SYNC_DELAY", int64(ZERO_KEY_SYNC_DELAY)},
+	{"ZERO_KEY_CODE_RANK", int64(ZERO_KEY_CODE_RANK)},
 	{"ZERO_KEY_GRAD_CODE", int64(ZERO_KEY_GRAD_CODE)},
 	{"ZERO_KEY_GATHER_CODE", int64(ZERO_KEY_GATHER_CODE)},
 	{"ZERO_KEY_SYNC_CODE", int64(ZERO_KEY_SYNC_CODE)},
@@ -649,6 +652,7 @@ var Constants = []struct {
 	{"ZERO_CODE_I8", int64(ZERO_CODE_I8)},
 	{"ZERO_CODE_I4", int64(ZERO_CODE_I4)},
 	{"ZERO_CODE_TOP", int64(ZERO_CODE_TOP)},
+	{"ZERO_CODE_LOW_RANK", int64(ZERO_CODE_LOW_RANK)},
 	{"ZERO_CODE_SIGN", int64(ZERO_CODE_SIGN)},
 	{"ZERO_RESIDUAL_NONE", int64(ZERO_RESIDUAL_NONE)},
 	{"ZERO_RESIDUAL_F32", int64(ZERO_RESIDUAL_F32)},

@@ -156,6 +156,7 @@ pub const ZERO_KEY_SYNC_PERIOD: i32 = 334;
 pub const ZERO_KEY_SYNC_AFTER: i32 = 335;
 pub const ZERO_KEY_SYNC_FRAGMENTS: i32 = 336;
 pub const ZERO_KEY_SYNC_DELAY: i32 = 337;
+pub const ZERO_KEY_CODE_RANK: i32 = 338;
 pub const ZERO_KEY_GRAD_CODE: i32 = 339;
 pub const ZERO_KEY_GATHER_CODE: i32 = 340;
 pub const ZERO_KEY_SYNC_CODE: i32 = 341;
@@ -255,6 +256,7 @@ pub const ZERO_CODE_F8: i32 = 1;
 pub const ZERO_CODE_I8: i32 = 2;
 pub const ZERO_CODE_I4: i32 = 3;
 pub const ZERO_CODE_TOP: i32 = 4;
+pub const ZERO_CODE_LOW_RANK: i32 = 5;
 pub const ZERO_CODE_SIGN: i32 = 6;
 
 // enum zero_residual
@@ -1158,6 +1160,7 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_KEY_SYNC_AFTER", ZERO_KEY_SYNC_AFTER as i64),
     ("ZERO_KEY_SYNC_FRAGMENTS", ZERO_KEY_SYNC_FRAGMENTS as i64),
     ("ZERO_KEY_SYNC_DELAY", ZERO_KEY_SYNC_DELAY as i64),
+    ("ZERO_KEY_CODE_RANK", ZERO_KEY_CODE_RANK as i64),
     ("ZERO_KEY_GRAD_CODE", ZERO_KEY_GRAD_CODE as i64),
     ("ZERO_KEY_GATHER_CODE", ZERO_KEY_GATHER_CODE as i64),
     ("ZERO_KEY_SYNC_CODE", ZERO_KEY_SYNC_CODE as i64),
@@ -1239,6 +1242,7 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("ZERO_CODE_I8", ZERO_CODE_I8 as i64),
     ("ZERO_CODE_I4", ZERO_CODE_I4 as i64),
     ("ZERO_CODE_TOP", ZERO_CODE_TOP as i64),
+    ("ZERO_CODE_LOW_RANK", ZERO_CODE_LOW_RANK as i64),
     ("ZERO_CODE_SIGN", ZERO_CODE_SIGN as i64),
     ("ZERO_RESIDUAL_NONE", ZERO_RESIDUAL_NONE as i64),
     ("ZERO_RESIDUAL_F32", ZERO_RESIDUAL_F32 as i64),

@@ -108,6 +108,8 @@ c_enum! {
         SyncFragments = ZERO_KEY_SYNC_FRAGMENTS,
         /// Steps from the values that replicas exchange to the use of the result.
         SyncDelay = ZERO_KEY_SYNC_DELAY,
+        /// Columns, 1 to 64, of the factors of [`LineCode::LowRank`](crate::LineCode::LowRank).
+        CodeRank = ZERO_KEY_CODE_RANK,
         /// A [`LineCode`](crate::LineCode): of sums of gradients between replicas.
         GradCode = ZERO_KEY_GRAD_CODE,
         /// A [`LineCode`](crate::LineCode): of the differences by which parameters follow their

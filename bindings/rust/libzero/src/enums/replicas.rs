@@ -17,6 +17,8 @@ c_enum! {
         I4 = ZERO_CODE_I4,
         /// The largest values only ([`Key::CodeTop`](crate::Key::CodeTop)).
         Top = ZERO_CODE_TOP,
+        /// Factors of matrices ([`Key::CodeRank`](crate::Key::CodeRank)).
+        LowRank = ZERO_CODE_LOW_RANK,
         /// Signs and mean magnitudes only.
         Sign = ZERO_CODE_SIGN,
     }
