@@ -108,8 +108,8 @@ const (
 	KeyAverageDecay       = Key(czero.ZERO_KEY_AVERAGE_DECAY)
 	KeyOuterLR            = Key(czero.ZERO_KEY_OUTER_LR)       // of synchronisations of replicas
 	KeyOuterMomentum      = Key(czero.ZERO_KEY_OUTER_MOMENTUM) // of synchronisations of replicas
-	KeyCodeMomentum       = Key(czero.ZERO_KEY_CODE_MOMENTUM)  // of gradients before LineCodeTop; only in a Config
 	KeySyncMix            = Key(czero.ZERO_KEY_SYNC_MIX)       // of synchronisations of replicas
+	KeyCodeMomentum       = Key(czero.ZERO_KEY_CODE_MOMENTUM)  // of gradients before LineCodeTop; only in a Config
 )
 
 // Scalars of a running optimizer, all i64: for Optimizer.SetI64.

@@ -179,10 +179,10 @@ c_enum! {
         OuterLr = ZERO_KEY_OUTER_LR,
         /// The momentum of the outer step.
         OuterMomentum = ZERO_KEY_OUTER_MOMENTUM,
-        /// The momentum that [`LineCode::Top`](crate::LineCode::Top) gives gradients; only in a config.
-        CodeMomentum = ZERO_KEY_CODE_MOMENTUM,
         /// The weight of a replica's own values beside the result of the outer step.
         SyncMix = ZERO_KEY_SYNC_MIX,
+        /// The momentum that [`LineCode::Top`](crate::LineCode::Top) gives gradients; only in a config.
+        CodeMomentum = ZERO_KEY_CODE_MOMENTUM,
         /// Scalar of a running optimizer: steps applied so far.
         StepCount = ZERO_KEY_STEP_COUNT,
         /// Scalar of a running optimizer: steps skipped so far.
