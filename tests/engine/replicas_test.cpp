@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace zero::test::replicas_test {
@@ -127,6 +128,32 @@ TEST(Replicas, FollowTheFormulaStepByStep) {
         }
       });
     }
+  }
+}
+
+/// Errors of single periods do not add up.
+TEST(Replicas, FollowTheOuterStepForFiftyPeriods) {
+  int64_t stage = 0;
+  for (const auto &[lr, momentum] : {std::pair{0.7, 0.9}, {1.0, 0.0}, {0.5, 0.5}, {0.9, 0.6}}) {
+    const Local local = {4, 2, 2, 0, lr, momentum};
+    Model model = model_of(local, 100);
+    model.algorithm = "sgd";
+    model.counts = {300};
+    Manner manner;
+    manner.stage = stage++;
+    run_world(local.ranks, [&](const std::shared_ptr<Group> &group) {
+      const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
+      ASSERT_NE(optimizer, nullptr);
+      Reference reference(model, local, 0);
+      for (int64_t step = 0; step < model.steps; ++step) {
+        (void)train_step(*optimizer, model, manner, step);
+        reference.step(step);
+        const std::vector<float> found = read_param(*optimizer, model, 0);
+        const std::vector<double> &wanted = reference.values(group->rank() / local.replica_ranks);
+        for (size_t k = 0; k < found.size(); ++k)
+          ASSERT_NEAR(found[k], wanted[k], 2e-6) << "rate " << lr << " momentum " << momentum << " step " << step << " element " << k;
+      }
+    });
   }
 }
 
