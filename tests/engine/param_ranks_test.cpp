@@ -33,8 +33,8 @@ void expect_alike(Optimizer &optimizer, Optimizer &plain, const Model &model, co
 /// Runs body(optimizer, plain, model): the first shards parameters over fewer ranks.
 template <class Body>
 void run_both(const ParamWorld &world, const Model &model, Manner manner, Body &&body) {
+  manner.stage = 3;
   run_hosts(world.ranks, world.per_host, [&](const std::shared_ptr<Group> &group) {
-    manner.stage = 3;
     Manner spread = manner;
     spread.param_ranks = world.param_ranks;
     const auto optimizer = begun_optimizer(group, model, spread);
