@@ -192,7 +192,7 @@ void run_untouched_rows(const std::shared_ptr<Group> &group, Report *report) {
       manner.one_copy = manner.one_copy && reach_each_other(*group);
       Slots expected;
       End end = train_both(group, model, manner, &expected);
-      bool same = end.slots == expected;
+      bool same = !testing::Test::HasFailure() && !expected.empty() && end.slots == expected;
       for (int64_t id = 0; id < model.tensors(); ++id)
         same = same && end.params[static_cast<size_t>(id)] == (expected[{id, ZERO_SLOT_PARAM}]);
       report->expect(same, "untouched rows " + model.text() + "\n" + manner.text());

@@ -26,7 +26,7 @@ void run_ranks(int64_t size, Body body) {
         const std::shared_ptr<Group> group = connect_rank(name, rank, size, 1);
         if (group != nullptr) body(group, &report);
         write_text(out_fd, std::to_string(report.cases) + " cases " + report.text);
-        return report.failures == 0 && report.cases > 0 ? 0 : 1;
+        return report.failures == 0 && report.cases > 0 && !testing::Test::HasFailure() ? 0 : 1;
       },
       600'000);
   EXPECT_TRUE(results.all_exited_with(0)) << results.describe();

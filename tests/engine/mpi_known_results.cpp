@@ -4,6 +4,8 @@
 #include "tests/engine/known_results.h"
 #include "tests/sizes.h"
 
+#include <gtest/gtest.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -41,6 +43,7 @@ int64_t run_over(bool shared, int64_t models) {
   run_gather_codes(group, &trainings);
   run_untouched_rows(group, &trainings);
   run_fragments(group, &trainings);
+  trainings.expect(!testing::Test::HasFailure(), "an expectation failed, see above");
   const int64_t failures = buffers.failures + trainings.failures;
   const auto rank = static_cast<long long>(group->rank());
   if (failures != 0) std::fprintf(stderr, "rank %lld:\n%s%s", rank, buffers.text.c_str(), trainings.text.c_str());

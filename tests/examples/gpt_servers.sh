@@ -9,6 +9,7 @@ scratch=$2
 . "$(dirname "$0")/launched.sh"
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 seq 1 2000 >"$scratch/text"
+seconds=120
 common="--text $scratch/text --products $3 --quiet --batch 4 --context 8 --validation-batches 1"
 . "$(dirname "$0")/served.sh"
 

@@ -1,4 +1,5 @@
-# Read by the tests of trainers over parameter servers (". served.sh"): runs of $program with the options $common, and their counts.
+# Read by the tests of trainers over parameter servers (". served.sh"): runs of $program with the options $common,
+# each for at most $seconds (600), and their counts.
 runs=0
 failures=0
 
@@ -11,7 +12,7 @@ fail() {
 train() {
   runs=$((runs + 1))
   # shellcheck disable=SC2086
-  timeout 600 "$program" $common "$@" >"$scratch/out" 2>"$scratch/err" || fail "$*: did not end well: $(cat "$scratch/err")"
+  timeout "${seconds:-600}" "$program" $common "$@" >"$scratch/out" 2>"$scratch/err" || fail "$*: did not end well: $(cat "$scratch/err")"
   result=$(tail -n 1 "$scratch/out")
 }
 
