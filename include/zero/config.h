@@ -126,7 +126,7 @@ enum zero_key {
   /** i64, 1 .. 2^62, default 2000: steps without overflow after which the scale grows. */
   ZERO_KEY_LOSS_SCALE_WINDOW = 313,
   /** i64, 1 .. 2^62, default 1: overflows, since the scale last grew, before the scale backs off.
-      */
+   */
   ZERO_KEY_LOSS_SCALE_HYSTERESIS = 314,
   /** f64, 2^-30 .. below 1, default 0.5: the factor of a back-off. */
   ZERO_KEY_LOSS_SCALE_BACKOFF = 315,
@@ -168,7 +168,7 @@ enum zero_key {
       staging of groups, or the rest of pages. */
   ZERO_KEY_MEMORY_LIMIT = 327,
   /** i64, 0 .. 2^24, default 0: newest events kept for zero_stats_optimizer_trace(), 40 bytes each.
-      */
+   */
   ZERO_KEY_TRACE_EVENTS = 328,
   /** i64, 0 .. 1, default 0: ranks of one host keep one copy of the parameters (optimizer.h).
       Stages 1 and 2. */
@@ -255,7 +255,7 @@ enum zero_key {
   /** i64, f32, bf16 or f8_e4m3, default f32. Ignored with algorithms that have no first moment. */
   ZERO_KEY_FIRST_MOMENT_DTYPE = 354,
   /** i64, f32, bf16 or f8_ue5m3, default f32. Ignored with algorithms that have no second moment.
-      */
+   */
   ZERO_KEY_SECOND_MOMENT_DTYPE = 355,
   /** i64, 0 .. 1, default 0: other ranks of the model-parallel group hold the same values. In the
       norm the parameter counts on rank 0 of that group alone (zero_optimizer_set_model_group()). */
@@ -268,7 +268,8 @@ enum zero_key {
   ZERO_KEY_PARAM_DTYPE = 358,
   /** i64, 0 .. 1, default 0. 1 = gradients of this parameter are given and reduced by rows, which
       its first dimension counts (zero_optimizer_grad_ready_rows()). With ZERO_UNFILLED_UNTOUCHED
-      only rows that a rank gave are updated, and gathered. */
+      only rows that a rank gave are updated. In stages 1 and 2 zero_optimizer_step() gathers only
+      these. */
   ZERO_KEY_ROWS = 359,
 
   /* hyper-parameters: 400 .. 499. zero_optimizer_set_f64() changes them at any step, unless the
@@ -287,7 +288,7 @@ enum zero_key {
   /** f64, 0 .. below 1, default 0.999 (lion: 0.99): adam, adamw, lamb, lion. */
   ZERO_KEY_BETA2 = 405,
   /** f64, 0 .. 1e30, default 1e-8 (adagrad: 1e-10, lamb: 1e-6, muon: 1e-7): all but sgd and lion.
-      */
+   */
   ZERO_KEY_EPSILON = 406,
   /** f64, 0 .. 1e30, default 0 (adamw, lamb: 0.01, muon: 0.1): added to the gradient in sgd, adam
       and adagrad; decoupled in the others. */

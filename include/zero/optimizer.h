@@ -743,8 +743,8 @@ ZERO_API int32_t zero_optimizer_grad_ready(zero_optimizer *optimizer, int64_t id
  *   a number of 8 bytes. zero_optimizer_gather() gathers whole tensors, because callers may change
  *   any row through views before it. In stage 3 zero_optimizer_param_acquire() gathers the whole
  *   tensor.
- * - All steps of the optimizer reduce, update and gather; none writes into the memory of other
- *   ranks, because such updates write whole parts of tensors.
+ * - One such tensor keeps all steps of the optimizer from writing into the memory of other ranks,
+ *   because those writes are of whole parts of tensors. Steps reduce, update and gather instead.
  * - With algorithm "custom" the caller's own update decides which rows change.
  * - A master that was written reaches the rows of its parameter that a step updates; the others
  *   follow in zero_optimizer_begin().

@@ -51,12 +51,12 @@
  *   2020).
  *
  * **Fragments.** With ZERO_KEY_SYNC_FRAGMENTS = K replicas bring K parts of the model together in
- * turn, so that the traffic of a period H comes in K even shares (streaming DiLoCo: Douillard et
- * al., 2025). The tensors that train, in order of registration, are cut into K runs of whole
- * tensors. Run j = 0, 1, ... ends at the boundary nearest to (j + 1)/K of all elements, the later
- * one of two, and each run has a tensor. Step s = 1, 2, ... after ZERO_KEY_SYNC_AFTER ends with the
- * rule above for the parameters of fragment j, if s = j H/K modulo H. Each fragment has anchors and
- * outer momentum of its own.
+ * turn, so that the traffic of a period H is spread over K steps (streaming DiLoCo: Douillard et
+ * al., 2025). A large tensor makes the shares uneven. The tensors that train, in order of
+ * registration, are cut into K runs of whole tensors. Run j = 0, 1, ... ends at the boundary
+ * nearest to (j + 1)/K of all elements, the later one of two, and each run has a tensor. Step s =
+ * 1, 2, ... after ZERO_KEY_SYNC_AFTER ends with the rule above for the parameters of fragment j, if
+ * s = j H/K modulo H. Each fragment has anchors and outer momentum of its own.
  * - The bits depend on K. They do not depend on buckets, stage or transport.
  * - Loss scale, reasons to stop and the comparison of hyper-parameters are those of all replicas at
  *   the end of each fragment's turn.
@@ -118,8 +118,8 @@
  * - a delay: 4 for each element of a fragment that the rank updates, for the largest of them; 8
  *   with averages
  * - period 1: 4 for each 16-bit gradient in this rank's share of the largest bucket
- * - each key of a code that is set: at most 6 MiB of workspace
- * - residuals: 8P/L for sums, 8P/N for their results
+ * - each key of a code that is set: at most 6 MiB of workspace; low rank: see there
+ * - residuals: 8P/L for sums, 8P/N for their results; low rank: see there
  * - momentum correction (ZERO_KEY_CODE_MOMENTUM): 8P/L
  *
  * **Traffic.** Between F replicas a rank sends 2 (F - 1)/F times its P/L elements (stage 0 with a
@@ -188,12 +188,13 @@
  * - A skipped step leaves them as they were. A non-finite error is dropped.
  * - Every ZERO_KEY_FLUSH_PERIOD-th step, and the last before replicas part (ZERO_KEY_SYNC_AFTER),
  *   sends its gradients in full with the codes beside them, and leaves residuals of zero.
- * - Saves contain them, unless they are zero. With as many ranks and replicas as before, a loaded
- *   run goes on with the bits of the run that never stopped. Stage, buckets and shard weights make
- *   no difference. Another code keeps them too.
- * - With other numbers of ranks or replicas, and without the key, a load drops them, because each
- *   belongs to the sum of one replica. zero_checkpoint_skipped() and the log (ZERO_LOG) tell it. A
- *   save after a step in full loses nothing.
+ * - Saves contain them, unless they are zero or the code is ZERO_CODE_LOW_RANK. With as many ranks
+ *   and replicas as before, a loaded run has the bits of a run that never stopped. Stage, buckets
+ *   and shard weights make no difference. Another code keeps them too, but ZERO_CODE_LOW_RANK.
+ * - A load drops residuals if the number of ranks or replicas differs, because each belongs to the
+ *   sum of one replica. It also drops them without the key, and with ZERO_CODE_LOW_RANK.
+ *   zero_checkpoint_skipped() and the log (ZERO_LOG) list them. A save after a step in full has
+ *   none to lose.
  * - ZERO_UNFILLED_UNTOUCHED is ZERO_E_UNSUPPORTED with residuals. Changes of parameters
  *   (ZERO_KEY_SYNC_CODE) keep none.
  *
@@ -233,8 +234,8 @@
  * **Parameters over fewer ranks than states.** In stage 3, ZERO_KEY_PARAM_RANKS = R shards
  * parameters over R consecutive ranks, for example those of a host (-1). Gradients and states stay
  * sharded over all ranks of a replica (the secondary partition of ZeRO++: Wang et al., 2023, there
- * hpZ). With N ranks in a replica there are N/R copies of the parameters. A rank keeps its own
- * shard and, of each other copy, that of the rank with the same place.
+ * hpZ). A replica of L ranks then has L/R copies of the parameters. A rank keeps its own shard and,
+ * of each other copy, the shard of the rank in the same place.
  * - New values go to the other copies once, at the end of a step. zero_optimizer_param_acquire()
  *   gathers among R ranks only, however often it is called.
  * - Copies follow every step, begin, load and synchronisation. They follow zero_optimizer_write()
@@ -242,10 +243,10 @@
  *   zero_optimizer_gather() or begin.
  * - The bits are those of stage 3 without the key. Saves do not depend on it.
  * - zero_optimizer_verify() compares the copies, too.
- * - Memory: parameters take 1/R of their bytes, in the place of 1/N.
- * - Traffic: a rank sends N/R - 1 times the elements that it owns per step, and R - 1 times those
- *   that it keeps per acquire of all parameters. Between hosts of R ranks a parameter of b bytes
- *   costs 4 + b, in the place of 4 + 2 b for each micro-step.
+ * - Memory: parameters take 1/R of their bytes, in the place of 1/L.
+ * - Traffic: a rank sends L/R - 1 times the elements that it owns per step. Each acquire of all
+ *   parameters sends R - 1 times the elements that the rank keeps. With m micro-steps, a parameter
+ *   of b bytes costs 4 + b bytes per step between hosts of R ranks, in the place of 4 + 2 b m.
  * - R divides the ranks of a replica. Refused: stages 0 to 2, where every rank keeps whole
  *   parameters, and ZERO_TIER_DEVICE.
  *
@@ -266,8 +267,9 @@
  * **Weights.** With ZERO_DIVISOR_WEIGHTS and a longer period the weights of each replica must not
  * add up to 0. Replicas count alike in the mean.
  *
- * **Limits.** Memory of the host only, and no model group: ZERO_E_UNSUPPORTED. Parameters of a
- * longer period need fp32 values: ZERO_MASTER_NONE is ZERO_E_UNSUPPORTED for 16-bit and 8-bit ones.
+ * **Limits.** Several replicas need memory of the host, and no model group: ZERO_E_UNSUPPORTED.
+ * Parameters of a longer period need fp32 values: ZERO_MASTER_NONE is ZERO_E_UNSUPPORTED for 16-bit
+ * and 8-bit ones.
  */
 #ifndef ZERO_REPLICAS_H
 #define ZERO_REPLICAS_H

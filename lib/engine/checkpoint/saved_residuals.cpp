@@ -183,9 +183,11 @@ Status plan_residuals(const SavedState &state, const std::string &prefix, const 
   }
   dropped.list("dropped", &plan->skipped);
   if (dropped.size() > 0) {
-    log_line("a load drops the residuals of %s, which belong to %s replicas on %s", count_text(dropped.size(), "tensor").c_str(),
-             fact(saved.sections[static_cast<size_t>(sums)].facts, kResidualReplicas).c_str(),
-             count_text(saved.sections[static_cast<size_t>(sums)].rank_count, "rank").c_str());
+    log_line(
+        "a load drops the residuals of %s, saved by %s replicas on %s; to keep them, load with as many of both and with "
+        "ZERO_RESIDUAL_F32, and use another code than ZERO_CODE_LOW_RANK",
+        count_text(dropped.size(), "tensor").c_str(), fact(saved.sections[static_cast<size_t>(sums)].facts, kResidualReplicas).c_str(),
+        count_text(saved.sections[static_cast<size_t>(sums)].rank_count, "rank").c_str());
   }
   return {};
 }

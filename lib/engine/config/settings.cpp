@@ -77,7 +77,8 @@ Status read_low_rank(const Config &config, ReplicaSettings *out) {
              "matrices; set ZERO_KEY_REPLICA_RANKS to 1, or use another code",
              lld(out->ranks));
   ZERO_CHECK(used || !config.is_set(ZERO_KEY_CODE_RANK), ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_CODE_RANK is %lld, but has no effect while ZERO_KEY_GRAD_CODE is %s; set that to ZERO_CODE_LOW_RANK",
+             "ZERO_KEY_CODE_RANK is %lld, but has no effect while ZERO_KEY_GRAD_CODE is %s; set that to ZERO_CODE_LOW_RANK, or leave out "
+             "ZERO_KEY_CODE_RANK",
              lld(config.i64(ZERO_KEY_CODE_RANK)), choice_name(ZERO_KEY_GRAD_CODE, config.i64(ZERO_KEY_GRAD_CODE)));
   ZERO_CHECK(config.i64(ZERO_KEY_SYNC_CODE) != ZERO_CODE_LOW_RANK, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_SYNC_CODE is ZERO_CODE_LOW_RANK, but changes of parameters keep no residual, so that most of each would be lost; "
@@ -95,20 +96,22 @@ Status read_codes(const Config &config, ReplicaSettings *out) {
   ZERO_TRY(read_low_rank(config, out));
   ZERO_CHECK(!out->codes_grads() || out->sum_gradients(), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_GRAD_CODE is %s, but no gradients travel between replicas: there is one (ZERO_KEY_REPLICA_RANKS), or each makes all "
-             "steps by itself (ZERO_KEY_SYNC_PERIOD)",
+             "steps by itself (ZERO_KEY_SYNC_PERIOD); change these, or leave out ZERO_KEY_GRAD_CODE",
              grad);
   ZERO_CHECK(out->sync_code == nullptr || out->part(), ZERO_E_INVALID_ARGUMENT,
-             "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", sync);
+             "ZERO_KEY_SYNC_CODE is %s, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together; set a "
+             "longer period, or leave out ZERO_KEY_SYNC_CODE",
+             sync);
   const auto keeps = [](const kernels::Coder *code) { return code != nullptr && code->kept > 0; };
   ZERO_CHECK(!config.is_set(ZERO_KEY_CODE_TOP) || keeps(out->grad_code) || keeps(out->sync_code), ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_CODE_TOP is %lld, but has no effect while ZERO_KEY_GRAD_CODE is %s and ZERO_KEY_SYNC_CODE %s; set one of the two to "
-             "ZERO_CODE_TOP",
+             "ZERO_CODE_TOP, or leave out ZERO_KEY_CODE_TOP",
              lld(out->code_top), grad, sync);
   out->code_momentum = config.f64(ZERO_KEY_CODE_MOMENTUM);
   ZERO_CHECK(
       out->code_momentum == 0 || keeps(out->grad_code), ZERO_E_INVALID_ARGUMENT,
       "ZERO_KEY_CODE_MOMENTUM is %s, but has no effect while ZERO_KEY_GRAD_CODE is %s: only ZERO_CODE_TOP delays values so long that "
-      "momentum must come before the code",
+      "momentum must come before the code; use it, or leave out ZERO_KEY_CODE_MOMENTUM",
       number_text(out->code_momentum).c_str(), grad);
   return {};
 }
@@ -120,12 +123,13 @@ Status read_code_after(const Config &config, Settings *out) {
   if (replicas.code_after == 0) return {};
   ZERO_CHECK(replicas.codes_grads() || replicas.sync_code != nullptr || out->gathers.code != nullptr, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_CODE_AFTER is %lld, but has no effect while ZERO_KEY_GRAD_CODE, ZERO_KEY_SYNC_CODE and ZERO_KEY_GATHER_CODE are "
-             "ZERO_CODE_NONE: all travels in full",
+             "ZERO_CODE_NONE: all travels in full; set one of them, or leave out ZERO_KEY_CODE_AFTER",
              lld(replicas.code_after));
   ZERO_CHECK(
       !replicas.codes_grads() || !replicas.part() || replicas.code_after + 1 < replicas.after, ZERO_E_INVALID_ARGUMENT,
       "ZERO_KEY_CODE_AFTER is %lld and ZERO_KEY_SYNC_AFTER %lld, but then ZERO_KEY_GRAD_CODE has no effect: gradients travel between "
-      "replicas only before the second, and in full in the last such step; leave ZERO_KEY_GRAD_CODE at ZERO_CODE_NONE",
+      "replicas only before the second, and in full in the last such step; begin to code earlier, raise "
+      "ZERO_KEY_SYNC_AFTER, or leave out ZERO_KEY_GRAD_CODE",
       lld(replicas.code_after), lld(replicas.after));
   return {};
 }
@@ -159,17 +163,19 @@ Status read_fragments(const Config &config, ReplicaSettings *out) {
   out->mix = config.f64(ZERO_KEY_SYNC_MIX);
   for (const int32_t key : {ZERO_KEY_SYNC_FRAGMENTS, ZERO_KEY_SYNC_DELAY, ZERO_KEY_SYNC_MIX}) {
     ZERO_CHECK(!config.is_set(key) || out->part(), ZERO_E_INVALID_ARGUMENT,
-               "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together", find_key(key)->name);
+               "%s is set, but has no effect while ZERO_KEY_SYNC_PERIOD is 1: replicas then make every step together; set a longer period, "
+               "or leave it out",
+               find_key(key)->name);
   }
   ZERO_CHECK(
       out->period % out->fragments == 0, ZERO_E_INVALID_ARGUMENT,
       "ZERO_KEY_SYNC_FRAGMENTS is %lld, but must divide ZERO_KEY_SYNC_PERIOD, which is %lld, so that every fragment has a step of its "
-      "own in each period",
+      "own in each period; change one of the two",
       lld(out->fragments), lld(out->period));
   ZERO_CHECK(
       out->delay < out->period / out->fragments, ZERO_E_INVALID_ARGUMENT,
       "ZERO_KEY_SYNC_DELAY is %lld, but must be below ZERO_KEY_SYNC_PERIOD / ZERO_KEY_SYNC_FRAGMENTS, which is %lld / %lld: a result "
-      "is used before the next exchange begins",
+      "is used before the next exchange begins; lower the delay or the number of fragments, or make the period longer",
       lld(out->delay), lld(out->period), lld(out->fragments));
   return {};
 }
@@ -265,12 +271,12 @@ Status read_param_ranks(const Config &config, const RankPlace &place, Settings *
              lld(given));
   ZERO_CHECK(given > 0 || (place.size % place.local_size == 0 && place.rank % place.local_size == place.local_rank), ZERO_E_UNSUPPORTED,
              "ZERO_KEY_PARAM_RANKS is -1, but rank %lld is number %lld of %lld on its host; each host must have equally many ranks, which "
-             "follow one another",
+             "follow one another; start ranks like that, or give a number of ranks",
              lld(place.rank), lld(place.local_rank), lld(place.local_size));
   const int64_t ranks = given > 0 ? given : place.local_size;
   ZERO_CHECK(out->replicas.ranks % ranks == 0, ZERO_E_INVALID_ARGUMENT,
              "ZERO_KEY_PARAM_RANKS makes parameters sharded over %lld ranks, but must divide the %lld ranks of a replica "
-             "(ZERO_KEY_REPLICA_RANKS)",
+             "(ZERO_KEY_REPLICA_RANKS); change one of the two",
              lld(ranks), lld(out->replicas.ranks));
   if (ranks < out->replicas.ranks) out->gathers.param_ranks = ranks;
   return {};

@@ -32,9 +32,10 @@ inline Range updated_range(const PlannedBucket &bucket, bool all) { return all ?
 /// All buckets that train, gaps included. `all`: this rank updates everything, not only its cuts.
 Fragment whole_fragment(const Plan &plan, bool all);
 
-/// Cuts the tensors that train, in order of registration, into `count` runs. Run j ends at the
-/// boundary of tensors nearest to j/count of all elements, the later of two, but each run has a
-/// tensor. The cut depends on nothing else, so results do not depend on buckets and shards.
+/// Cuts the tensors that train, in order of registration, into `count` runs. Run j = 0, 1, ... ends
+/// at the boundary of tensors nearest to (j + 1)/count of all elements, the later of two, but each
+/// run has a tensor. The cut depends on nothing else, so results do not depend on buckets and
+/// shards.
 /// ZERO_E_INVALID_ARGUMENT if there are fewer tensors.
 Status cut_into_fragments(const Plan &plan, bool all, int64_t count, std::vector<Fragment> *out);
 
