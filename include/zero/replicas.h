@@ -187,7 +187,8 @@
  * - They are kept in the unit of the gradients, and follow the loss scale.
  * - A skipped step leaves them as they were. A non-finite error is dropped.
  * - Every ZERO_KEY_FLUSH_PERIOD-th step, and the last before replicas part (ZERO_KEY_SYNC_AFTER),
- *   sends its gradients in full with the codes beside them, and leaves residuals of zero.
+ *   sends its gradients in full with the codes beside them, and leaves residuals of zero. If the
+ *   last is skipped, the residuals are dropped, because no later step could send them.
  * - Saves contain them, unless they are zero or the code is ZERO_CODE_LOW_RANK. With as many ranks
  *   and replicas as before, a loaded run has the bits of a run that never stopped. Stage, buckets
  *   and shard weights make no difference. Another code keeps them too, but ZERO_CODE_LOW_RANK.

@@ -174,6 +174,26 @@ TEST(SavedResiduals, AreNotInASaveAfterAStepInFull) {
   }
 }
 
+/// Replicas part after two steps, of which the second is skipped, and are together again after the fourth.
+TEST(SavedResiduals, OfASkippedLastCommonStepAreDropped) {
+  Model model = descent({4, 2});
+  model.recipe.sync_after = 2;
+  model.recipe.sync_period = 2;
+  model.recipe.overflow_step = 1;
+  const Manner manner = manner_of(1, 4096);
+  const SaveFolder folder;
+  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, manner);
+    train_steps(*optimizer, model, manner, 0, 4);
+    expect_ok(save(*checkpoint_of(optimizer), folder.path()), "save");
+  });
+  Model other = model;
+  other.ranks = 2;
+  other.recipe.replica_ranks = 1;
+  Ends ends;
+  EXPECT_EQ(go_on(other, manner, folder.path(), 4, 5, ends), "");
+}
+
 /// A save of a dynamic loss scale, loaded by a run that has another, fixed one: residuals follow.
 TEST(SavedResiduals, FollowTheLossScaleOfTheRunThatLoadsThem) {
   for (const World &world : kWorlds) {

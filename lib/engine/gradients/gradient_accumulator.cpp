@@ -330,7 +330,7 @@ void GradientAccumulator::finish_slots() {
     const void *source = place.at(0);
     const int64_t count = plan_.bucket(index).flat.count();
     const std::span<uint8_t> rows = rows_.of(index);
-    std::copy_n(holder(plan_.bucket(index).params.front()).rows.begin(), rows.size(), rows.begin());
+    if (settings_.leaves_unfilled) std::copy_n(holder(plan_.bucket(index).params.front()).rows.begin(), rows.size(), rows.begin());
     if (divisor > 0 && divisor != 1 && place.dtype == DType::f32) {
       finite_ = group_->reducer()->reduce({place.at(0), &source, 1, count, place.dtype, ReduceOp::sum, divisor}) && finite_;
     } else if (looks) {

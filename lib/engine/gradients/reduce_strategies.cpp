@@ -129,7 +129,9 @@ Task ReduceStrategies::sum(int64_t bucket, Contribution given, ReduceScatter cal
 }
 
 void ReduceStrategies::begin_step(const StepTerms &terms) {
-  sums_across_ = terms.across && over_replicas() != nullptr;
+  const bool summed_across = std::exchange(sums_across_, terms.across && over_replicas() != nullptr);
+  // Nothing sends the losses of a last common step that was skipped.
+  if (summed_across && !sums_across_) over_replicas()->forget();
   for (const auto &strategy : strategies_) strategy->begin_step(terms);
 }
 

@@ -32,6 +32,7 @@ void DelayedExchange::close() {
 Task DelayedExchange::begin(size_t fragment, int64_t delay, Task exchange) {
   fragment_ = fragment;
   left_ = delay;
+  group_->set_caller(Caller::sync);
   operation_ = queue_->submit(std::move(exchange));
   if (overlaps_ && watch_.on(queue_, group_->place().local_rank)) co_return Status();
   co_return co_await wait();

@@ -43,8 +43,8 @@ class GivenRows {
   /// The step under way has updated its rows and no others. `any`: the caller may have changed
   /// more.
   void note_update(bool any) {
-    updated_ = given_;
     any_ = any;
+    if (!any) updated_ = given_;
   }
   /// Rows that the newest update changed, until the next one; empty: any.
   RowMarks updated(int64_t bucket) const { return any_ ? RowMarks() : RowMarks(updated_[static_cast<size_t>(bucket)]); }
