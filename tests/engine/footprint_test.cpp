@@ -1,5 +1,6 @@
 /// @file What narrow formats cost in memory: formula, accounting, allocator hook, and what the system counts for the ranks' processes.
 #include "group/collectives.h"
+#include "tests/engine/counted_hook.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/group/process_ranks.h"
@@ -9,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -58,22 +58,6 @@ double formula(const Form &form, int64_t stage, double elements, double own) {
   const auto part = [&](int64_t from) { return stage >= from ? own : elements; };
   return form.param_nbytes * part(3) + 2 * part(2) + form.state_nbytes * part(1);
 }
-
-struct Hook {
-  std::atomic<int64_t> now{0};  ///< bytes
-
-  AllocatorHook table() {
-    return {[](uint64_t nbytes, uint64_t alignment, void *user) {
-              static_cast<Hook *>(user)->now += static_cast<int64_t>(nbytes);
-              return std::aligned_alloc(alignment, nbytes);
-            },
-            [](void *data, uint64_t nbytes, void *user) {
-              static_cast<Hook *>(user)->now -= static_cast<int64_t>(nbytes);
-              std::free(data);
-            },
-            [](int64_t delta, void *user) { static_cast<Hook *>(user)->now += delta; }, this};
-  }
-};
 
 Manner manner_of(int64_t stage, int64_t elements) {
   Manner manner;
@@ -176,7 +160,7 @@ int measure(int64_t rank, int out_fd, const std::string &name, const Form &form,
   meet(*group);
   const Model model = model_of(form, ranks, elements);
   const Manner manner = manner_of(stage, elements);
-  Hook hook;
+  CountedHook hook;
   Config config = make_config(model, manner);
   config.hook = hook.table();
   auto optimizer = make(group, model, config);
@@ -184,14 +168,14 @@ int measure(int64_t rank, int out_fd, const std::string &name, const Form &form,
   meet(*group);
   const int64_t grown = proportional_nbytes() - before;
   meet(*group);
-  expect_cost(*optimizer, form, model, manner, hook.now);
+  expect_cost(*optimizer, form, model, manner, hook.nbytes());
   const MemoryUse total = use_of(*optimizer, ZERO_MEMORY_TOTAL);
   std::ostringstream text;
   text << grown << " " << total.now_nbytes << " " << total.formula_nbytes << " " << total.constant_nbytes << " "
        << use_of(*optimizer, ZERO_MEMORY_STAGING).now_nbytes;
   write_text(out_fd, text.str());
   optimizer.reset();
-  EXPECT_EQ(hook.now, 0);
+  EXPECT_EQ(hook.nbytes(), 0);
   return testing::Test::HasFailure() || before < 0 ? 1 : 0;
 }
 

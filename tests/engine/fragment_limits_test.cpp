@@ -2,6 +2,7 @@
 #include "tests/engine/fragment_models.h"
 #include "tests/engine/fragment_rule.h"
 #include "tests/engine/rank_worlds.h"
+#include "tests/engine/refused_keys.h"
 #include "tests/engine/saved_runs.h"
 #include "tests/status_text.h"
 
@@ -13,10 +14,6 @@
 
 namespace zero::test::fragment_limits_test {
 namespace {
-
-void train_steps(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t first, int64_t last) {
-  for (int64_t step = first; step < last; ++step) (void)train_step(optimizer, model, manner, step);
-}
 
 /// At every step of a period, also while an exchange is under way, and from there in another stage.
 TEST(FragmentSaves, NeedASynchronisationAndGoOnWithTheBitsOfTheUndisturbedRun) {
@@ -231,13 +228,6 @@ TEST(Fragments, DifferentMixesAreAnErrorOnAllRanks) {
   });
 }
 
-struct Refused {
-  std::vector<std::pair<int32_t, int64_t>> keys;
-  std::vector<std::pair<int32_t, double>> rates;
-  int32_t code;
-  const char *text;
-};
-
 TEST(Fragments, AreRefusedByNameWhereTheyCannotAct) {
   constexpr int32_t kInvalid = ZERO_E_INVALID_ARGUMENT;
   constexpr int32_t kUnsupported = ZERO_E_UNSUPPORTED;
@@ -256,17 +246,7 @@ TEST(Fragments, AreRefusedByNameWhereTheyCannotAct) {
       {{ring}, {{ZERO_KEY_SYNC_MIX, 0.5}}, kUnsupported, "ZERO_NEIGHBOURS_RING and ZERO_KEY_SYNC_MIX 0.5, but an outer step"},
   };
   run_world(4, [&](const std::shared_ptr<Group> &group) {
-    for (const Refused &refused : all) {
-      Config config;
-      for (const auto &[key, value] : {std::pair{ZERO_KEY_REPLICA_RANKS, 2}, {ZERO_KEY_SYNC_PERIOD, 12}})
-        expect_ok(config.set_i64(key, value), "set_i64");
-      for (const auto &[key, value] : refused.keys) expect_ok(config.set_i64(key, value), "set_i64");
-      for (const auto &[key, value] : refused.rates) expect_ok(config.set_f64(key, value), "set_f64");
-      std::shared_ptr<Optimizer> optimizer;
-      const Status status = Optimizer::create(group, config, &optimizer);
-      EXPECT_EQ(status.code(), refused.code) << status.text();
-      EXPECT_TRUE(contains(status, refused.text)) << status.text();
-    }
+    for (const Refused &refused : all) expect_refused(group, {{ZERO_KEY_REPLICA_RANKS, 2}, {ZERO_KEY_SYNC_PERIOD, 12}}, refused);
   });
 }
 

@@ -193,65 +193,15 @@ TEST(LowRank, HasTheSameBitsInEveryManner) {
     if (ranks == 8) model.recipe.clip_norm = 0.5;
     if (ranks == 4) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST};
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-      const Outcome expected = train(group, model, Manner{});
-      EXPECT_EQ(expected.skipped, 1);
-      for (int64_t index = 0; index < manners; ++index) {
-        Manner manner = random_manner(static_cast<uint64_t>(ranks * 100 + index), 1);
-        if (index < 4) manner.stage = index;
-        Outcome outcome = train(group, model, manner);
-        if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
-        ASSERT_EQ(differing(expected, outcome), 0) << "rank " << group->rank() << " of " << ranks << "\n" << manner.text();
-      }
+      EXPECT_EQ(expect_same_in_every_manner(group, model, static_cast<uint64_t>(ranks * 100), manners).skipped, 1);
     });
   }
 }
 
 /// A run in which a step is skipped goes on as one that never made it: residuals and factors stay.
-TEST(LowRank, KeepsNothingOfASkippedStep) {
-  constexpr int64_t kSteps = 5;
-  for (int64_t skipped = 0; skipped <= kSteps; ++skipped) {
-    Model model = low_rank_model(4, 3);
-    if (skipped % 2 == 1) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LAST};
-    run_world(4, [&](const std::shared_ptr<Group> &group) {
-      Manner manner;
-      manner.stage = skipped % 4;
-      const auto run = [&](int64_t overflow) {
-        Model with = model;
-        if (skipped == 4 && overflow >= 0) with.recipe.flush_period = 5;  // the skipped step is one in full
-        const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, with, manner);
-        const auto micro_steps = std::max<int64_t>(std::ssize(model.recipe.micro_steps), 1);
-        for (int64_t step = 0; step <= kSteps; ++step) {
-          Model now = model;
-          now.recipe.overflow_step = step == overflow ? step * micro_steps : -1;
-          if (step == skipped && overflow < 0) continue;
-          const zero_step_result result = train_step(*optimizer, now, manner, step);
-          EXPECT_EQ(result.skipped, step == overflow ? 1 : 0) << "step " << step;
-        }
-        return params_of(*optimizer, model);
-      };
-      EXPECT_EQ(differing(run(skipped), run(-1)), 0) << "step " << skipped;
-    });
-  }
-}
+TEST(LowRank, KeepsNothingOfASkippedStep) { expect_skipped_steps_leave_nothing(low_rank_model(4, 3), "factors", 4); }
 
-TEST(LowRank, FollowsTheLossScale) {
-  const Model plain = low_rank_model(4, 3);
-  run_world(4, [&](const std::shared_ptr<Group> &group) {
-    Manner manner;
-    manner.stage = 2;
-    const auto run = [&](std::vector<double> scales) {
-      const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, plain, manner);
-      for (int64_t step = 0; step < std::ssize(scales); ++step) {
-        Model now = plain;
-        now.recipe.loss_scale = scales[static_cast<size_t>(step)];
-        expect_ok(optimizer->set_f64(0, ZERO_KEY_LOSS_SCALE, now.recipe.loss_scale), "set_f64");
-        (void)train_step(*optimizer, now, manner, step);
-      }
-      return params_of(*optimizer, plain);
-    };
-    EXPECT_EQ(differing(run({1, 1, 1, 1, 1}), run({4, 1024, 1024, 2, 1})), 0);
-  });
-}
+TEST(LowRank, FollowsTheLossScale) { expect_loss_scale_followed(low_rank_model(4, 3), "factors"); }
 
 /// One element spoils its matrix and no other tensor, and what waits is as finite as before.
 TEST(LowRank, PassesNonFiniteGradientsOn) {

@@ -1,5 +1,6 @@
 /// @file What an optimizer costs: bytes against the formulas and the hook, elements sent against the formulas, growth of the gradient pool,
 /// and allocations in the step path.
+#include "tests/engine/counted_hook.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 
@@ -56,23 +57,6 @@ Model plain_model(int64_t ranks) {
   return model;
 }
 
-struct Hook {
-  std::atomic<int64_t> private_nbytes{0};
-  std::atomic<int64_t> shared_nbytes{0};
-
-  AllocatorHook table() {
-    return {[](uint64_t nbytes, uint64_t alignment, void *user) {
-              static_cast<Hook *>(user)->private_nbytes += static_cast<int64_t>(nbytes);
-              return std::aligned_alloc(alignment, nbytes);
-            },
-            [](void *data, uint64_t nbytes, void *user) {
-              static_cast<Hook *>(user)->private_nbytes -= static_cast<int64_t>(nbytes);
-              std::free(data);
-            },
-            [](int64_t delta, void *user) { static_cast<Hook *>(user)->shared_nbytes += delta; }, this};
-  }
-};
-
 std::shared_ptr<Optimizer> unsealed(const std::shared_ptr<Group> &group, const Config &config, const Model &model) {
   std::shared_ptr<Optimizer> optimizer;
   EXPECT_TRUE(Optimizer::create(group, config, &optimizer).ok());
@@ -93,7 +77,7 @@ TEST_P(CostOfStages, IsTheFormulaAndAConstantAsTheHookSeesIt) {
   manner.stage = stage;
   manner.bucket_nbytes = 16'384;
   run_world(ranks, [&, stage = stage](const std::shared_ptr<Group> &group) {
-    Hook hook;
+    CountedHook hook;
     Config config = make_config(model, manner);
     config.hook = hook.table();
     {
@@ -120,7 +104,7 @@ TEST_P(CostOfStages, IsTheFormulaAndAConstantAsTheHookSeesIt) {
         sum += use.now_nbytes;
       }
       EXPECT_EQ(use_of(*optimizer, ZERO_MEMORY_TOTAL).now_nbytes, sum);
-      EXPECT_EQ(hook.private_nbytes + hook.shared_nbytes, sum - use_of(*optimizer, ZERO_MEMORY_STAGING).now_nbytes);
+      EXPECT_EQ(hook.nbytes(), sum - use_of(*optimizer, ZERO_MEMORY_STAGING).now_nbytes);
       EXPECT_EQ(optimizer->step_times().pool_grow_count, 0);
       EXPECT_NE(optimizer->describe().find("memory: N ranks"), std::string::npos);
     }

@@ -1,5 +1,6 @@
 /// @file Rounds of replicas with their neighbours: full synchronisations beside them, bytes and
 /// memory, lost ranks, and refusals.
+#include "tests/engine/refused_keys.h"
 #include "tests/engine/ring_model.h"
 #include "tests/status_text.h"
 
@@ -127,13 +128,6 @@ TEST(Neighbours, ARankThatLeavesEndsTheRoundOfAllReplicas) {
   }
 }
 
-struct Refused {
-  std::vector<std::pair<int32_t, int64_t>> keys;
-  std::vector<std::pair<int32_t, double>> rates;
-  int32_t code;
-  const char *text;
-};
-
 TEST(Neighbours, AreRefusedByNameBesideWhatNeedsAllReplicas) {
   const Refused all[] = {
       {{{ZERO_KEY_SYNC_PERIOD, 1}}, {}, ZERO_E_INVALID_ARGUMENT, "but has no effect while ZERO_KEY_SYNC_PERIOD is 1"},
@@ -145,17 +139,10 @@ TEST(Neighbours, AreRefusedByNameBesideWhatNeedsAllReplicas) {
       {{{ZERO_KEY_SYNC_CODE, ZERO_CODE_I8}}, {}, ZERO_E_UNSUPPORTED, "ZERO_NEIGHBOURS_RING and ZERO_KEY_SYNC_CODE ZERO_CODE_I8, but codes"},
   };
   run_world(4, [&](const std::shared_ptr<Group> &group) {
+    const WholeKeys ring = {{ZERO_KEY_REPLICA_RANKS, 2}, {ZERO_KEY_SYNC_PERIOD, 4}, {ZERO_KEY_NEIGHBOURS, ZERO_NEIGHBOURS_RING}};
     for (const Refused &refused : all) {
-      Config config;
-      for (const auto &[key, value] : {std::pair{ZERO_KEY_REPLICA_RANKS, 2}, {ZERO_KEY_SYNC_PERIOD, 4}})
-        expect_ok(config.set_i64(key, value), "set_i64");
-      expect_ok(config.set_i64(ZERO_KEY_NEIGHBOURS, ZERO_NEIGHBOURS_RING), "set_i64");
-      for (const auto &[key, value] : refused.keys) expect_ok(config.set_i64(key, value), "set_i64");
-      for (const auto &[key, value] : refused.rates) expect_ok(config.set_f64(key, value), "set_f64");
-      std::shared_ptr<Optimizer> optimizer;
-      const Status status = Optimizer::create(group, config, &optimizer);
-      EXPECT_EQ(status.code(), refused.code) << status.text();
-      EXPECT_TRUE(contains(status, "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING") && contains(status, refused.text)) << status.text();
+      expect_refused(group, ring, refused);
+      expect_refused(group, ring, {refused.keys, refused.reals, refused.code, "ZERO_KEY_NEIGHBOURS is ZERO_NEIGHBOURS_RING"});
     }
   });
 }

@@ -1,6 +1,7 @@
 /// @file Parameters over fewer ranks than states at their limits: copies that differ, lost ranks, bytes and memory of the formulas, and
 /// what is refused.
 #include "tests/engine/coded_model.h"
+#include "tests/engine/counted_hook.h"
 #include "tests/engine/param_worlds.h"
 
 #include <gtest/gtest.h>
@@ -150,23 +151,6 @@ TEST(ParamLimits, SendsTheBytesOfTheFormula) {
   }
 }
 
-struct Hook {
-  std::atomic<int64_t> private_nbytes{0};
-  std::atomic<int64_t> shared_nbytes{0};
-
-  AllocatorHook table() {
-    return {[](uint64_t nbytes, uint64_t alignment, void *user) {
-              static_cast<Hook *>(user)->private_nbytes += static_cast<int64_t>(nbytes);
-              return std::aligned_alloc(alignment, nbytes);
-            },
-            [](void *data, uint64_t nbytes, void *user) {
-              static_cast<Hook *>(user)->private_nbytes -= static_cast<int64_t>(nbytes);
-              std::free(data);
-            },
-            [](int64_t delta, void *user) { static_cast<Hook *>(user)->shared_nbytes += delta; }, this};
-  }
-};
-
 std::shared_ptr<Optimizer> sealed_optimizer(const std::shared_ptr<Group> &group, const Config &config, int64_t count, Status *out) {
   std::shared_ptr<Optimizer> optimizer;
   *out = Optimizer::create(group, config, &optimizer);
@@ -183,7 +167,7 @@ TEST(ParamLimits, TakesTheMemoryOfTheFormulaAsTheHookSeesIt) {
     Model model = edge_model(world.ranks);
     model.counts = {count};
     run_hosts(world.ranks, world.per_host, [&](const std::shared_ptr<Group> &group) {
-      Hook hook;
+      CountedHook hook;
       Config config = make_config(model, spread_manner(world.param_ranks));
       config.hook = hook.table();
       {
@@ -208,7 +192,7 @@ TEST(ParamLimits, TakesTheMemoryOfTheFormulaAsTheHookSeesIt) {
           (void)acquired_bytes(*optimizer, model, 0);
         }
         const MemoryUse total = use_of(ZERO_MEMORY_TOTAL);
-        EXPECT_EQ(hook.private_nbytes + hook.shared_nbytes, total.now_nbytes - use_of(ZERO_MEMORY_STAGING).now_nbytes);
+        EXPECT_EQ(hook.nbytes(), total.now_nbytes - use_of(ZERO_MEMORY_STAGING).now_nbytes);
         EXPECT_LE(total.now_nbytes, total.formula_nbytes + total.constant_nbytes);
         EXPECT_EQ(optimizer->describe().find("p/R + (g + s)/N") != std::string::npos, block_ranks(world) < world.ranks);
       }

@@ -1,6 +1,8 @@
 /// @file Models, recipes and manners by chance.
 #include "tests/engine/training.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -87,6 +89,18 @@ Manner random_manner(uint64_t seed, int64_t ranks) {
   const int64_t param_ranks = static_cast<int64_t>(random() % static_cast<uint64_t>(ranks)) + 1;
   if (ranks % param_ranks == 0) manner.param_ranks = param_ranks;
   return manner;
+}
+
+Outcome expect_same_in_every_manner(const std::shared_ptr<Group> &group, const Model &model, uint64_t seed, int64_t manners) {
+  Outcome expected = train(group, model, Manner{});
+  for (int64_t index = 0; index < manners; ++index) {
+    Manner manner = random_manner(seed + static_cast<uint64_t>(index), model.recipe.replica_ranks);
+    if (index < 4) manner.stage = index;
+    Outcome outcome = train(group, model, manner);
+    if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
+    EXPECT_EQ(differing(expected, outcome), 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
+  }
+  return expected;
 }
 
 }  // namespace zero::test

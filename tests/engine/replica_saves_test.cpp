@@ -88,10 +88,6 @@ Model local_model() {
   return model;
 }
 
-void train_steps(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t first, int64_t last) {
-  for (int64_t step = first; step < last; ++step) (void)train_step(optimizer, model, manner, step);
-}
-
 TEST(ReplicaSaves, OfStepsOfTheirOwnGoOnWithTheBitsOfTheUndisturbedRun) {
   const Model model = local_model();
   for (int64_t from = 0; from < 4; ++from) {

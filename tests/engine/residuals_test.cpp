@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,15 +43,7 @@ TEST(Residuals, LeaveTheSameBitsInEveryManner) {
       if (code == ZERO_CODE_I4) model.recipe.flush_period = 3;
       if (world.ranks == 4) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST};
       run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
-        const Outcome expected = train(group, model, Manner{});
-        EXPECT_EQ(expected.skipped, 1);
-        for (int64_t index = 0; index < manners; ++index) {
-          Manner manner = random_manner(static_cast<uint64_t>(code * 100 + index), world.replica_ranks);
-          if (index < 4) manner.stage = index;
-          Outcome outcome = train(group, model, manner);
-          if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
-          ASSERT_EQ(differing(expected, outcome), 0) << "rank " << group->rank() << "\n" << model.text() << "\n" << manner.text();
-        }
+        EXPECT_EQ(expect_same_in_every_manner(group, model, static_cast<uint64_t>(code * 100), manners).skipped, 1);
       });
     }
   }
@@ -106,30 +99,8 @@ TEST(Residuals, LoseNothing) {
 
 /// A run in which a step is skipped goes on as one that never made it.
 TEST(Residuals, AreKeptByASkippedStep) {
-  constexpr int64_t kSteps = 5;
-  for (const World &world : kWorlds) {
-    for (int64_t skipped = 0; skipped <= kSteps; ++skipped) {
-      Model model = descent(world, ZERO_CODE_I4);
-      if (skipped % 2 == 1) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LAST};
-      run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
-        Manner manner;
-        manner.stage = skipped % 4;
-        const auto params_of = [&](int64_t overflow) {
-          const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
-          const auto micro_steps = std::max<int64_t>(std::ssize(model.recipe.micro_steps), 1);
-          for (int64_t step = 0; step <= kSteps; ++step) {
-            Model now = model;
-            now.recipe.overflow_step = step == overflow ? step * micro_steps : -1;
-            if (step == skipped && overflow < 0) continue;
-            const zero_step_result result = train_step(*optimizer, now, manner, step);
-            EXPECT_EQ(result.skipped, step == overflow ? 1 : 0) << "step " << step;
-          }
-          return read_slot(*optimizer, model, ZERO_SLOT_PARAM);
-        };
-        EXPECT_EQ(differing(params_of(skipped), params_of(-1)), 0) << "step " << skipped;
-      });
-    }
-  }
+  for (const World &world : kWorlds)
+    expect_skipped_steps_leave_nothing(descent(world, ZERO_CODE_I4), std::to_string(world.ranks) + " ranks");
 }
 
 /// A step that is reduced and gathered without apply leaves residuals as they were.
@@ -159,24 +130,7 @@ TEST(Residuals, AreKeptByAStepThatIsNotApplied) {
 }
 
 TEST(Residuals, FollowTheLossScale) {
-  for (const World &world : kWorlds) {
-    const Model plain = descent(world, ZERO_CODE_I4);
-    run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
-      Manner manner;
-      manner.stage = 2;
-      const auto params_of = [&](std::vector<double> scales) {
-        const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, plain, manner);
-        for (int64_t step = 0; step < std::ssize(scales); ++step) {
-          Model now = plain;
-          now.recipe.loss_scale = scales[static_cast<size_t>(step)];
-          expect_ok(optimizer->set_f64(0, ZERO_KEY_LOSS_SCALE, now.recipe.loss_scale), "set_f64");
-          (void)train_step(*optimizer, now, manner, step);
-        }
-        return read_slot(*optimizer, plain, ZERO_SLOT_PARAM);
-      };
-      EXPECT_EQ(differing(params_of({1, 1, 1, 1, 1}), params_of({4, 1024, 1024, 2, 1})), 0);
-    });
-  }
+  for (const World &world : kWorlds) expect_loss_scale_followed(descent(world, ZERO_CODE_I4), std::to_string(world.ranks) + " ranks");
 }
 
 TEST(Residuals, WithoutEffectAreRefusedByName) {

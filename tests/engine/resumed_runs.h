@@ -24,10 +24,6 @@ inline Manner manner_of(int64_t stage, int64_t bucket_nbytes) {
   return manner;
 }
 
-inline void train_steps(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t first, int64_t last) {
-  for (int64_t step = first; step < last; ++step) (void)train_step(optimizer, model, manner, step);
-}
-
 /// What each rank ends with.
 class Ends {
  public:

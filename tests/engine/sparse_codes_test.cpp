@@ -125,15 +125,8 @@ TEST(SparseCodes, HaveTheSameBitsInEveryManner) {
       if (code.kept == 64) model.recipe.dtype = DType::bf16;
       if (world.ranks == 4) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST};
       run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
-        const Outcome expected = train(group, model, Manner{});
-        EXPECT_EQ(expected.skipped, 1);
-        for (int64_t index = 0; index < manners; ++index) {
-          Manner manner = random_manner(static_cast<uint64_t>(code.number * 1000 + code.kept * 10 + index), world.replica_ranks);
-          if (index < 4) manner.stage = index;
-          Outcome outcome = train(group, model, manner);
-          if (!manner.norm && model.recipe.clip_norm == 0) outcome.norms = expected.norms;
-          ASSERT_EQ(differing(expected, outcome), 0) << "rank " << group->rank() << " " << name_of(code) << "\n" << manner.text();
-        }
+        EXPECT_EQ(expect_same_in_every_manner(group, model, static_cast<uint64_t>(code.number * 1000 + code.kept * 10), manners).skipped,
+                  1);
       });
     }
   }
@@ -160,51 +153,12 @@ TEST(SparseCodes, TakeTensorsOfAnySize) {
 
 /// A run in which a step is skipped goes on as one that never made it: residuals and velocities stay.
 TEST(SparseCodes, KeepNothingOfASkippedStep) {
-  constexpr int64_t kSteps = 5;
-  for (const SparseCode &code : {kSparse[0], kSparse[1], kSparse[2]}) {
-    for (int64_t skipped = 0; skipped <= kSteps; ++skipped) {
-      Model model = sparse_model({4, 2}, code);
-      if (skipped % 2 == 1) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LAST};
-      run_world(4, [&](const std::shared_ptr<Group> &group) {
-        Manner manner;
-        manner.stage = skipped % 4;
-        const auto run = [&](int64_t overflow) {
-          const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, model, manner);
-          const auto micro_steps = std::max<int64_t>(std::ssize(model.recipe.micro_steps), 1);
-          for (int64_t step = 0; step <= kSteps; ++step) {
-            Model now = model;
-            now.recipe.overflow_step = step == overflow ? step * micro_steps : -1;
-            if (step == skipped && overflow < 0) continue;
-            const zero_step_result result = train_step(*optimizer, now, manner, step);
-            EXPECT_EQ(result.skipped, step == overflow ? 1 : 0) << "step " << step;
-          }
-          return params_of(*optimizer, model);
-        };
-        EXPECT_EQ(differing(run(skipped), run(-1)), 0) << "step " << skipped << " " << name_of(code);
-      });
-    }
-  }
+  for (const SparseCode &code : {kSparse[0], kSparse[1], kSparse[2]})
+    expect_skipped_steps_leave_nothing(sparse_model({4, 2}, code), name_of(code));
 }
 
 TEST(SparseCodes, FollowTheLossScale) {
-  for (const SparseCode &code : {kSparse[0], kSparse[1], kSparse[2]}) {
-    const Model plain = sparse_model({4, 2}, code);
-    run_world(4, [&](const std::shared_ptr<Group> &group) {
-      Manner manner;
-      manner.stage = 2;
-      const auto run = [&](std::vector<double> scales) {
-        const std::shared_ptr<Optimizer> optimizer = begun_optimizer(group, plain, manner);
-        for (int64_t step = 0; step < std::ssize(scales); ++step) {
-          Model now = plain;
-          now.recipe.loss_scale = scales[static_cast<size_t>(step)];
-          expect_ok(optimizer->set_f64(0, ZERO_KEY_LOSS_SCALE, now.recipe.loss_scale), "set_f64");
-          (void)train_step(*optimizer, now, manner, step);
-        }
-        return params_of(*optimizer, plain);
-      };
-      EXPECT_EQ(differing(run({1, 1, 1, 1, 1}), run({4, 1024, 1024, 2, 1})), 0) << name_of(code);
-    });
-  }
+  for (const SparseCode &code : {kSparse[0], kSparse[1], kSparse[2]}) expect_loss_scale_followed(sparse_model({4, 2}, code), name_of(code));
 }
 
 /// Two reductions in a step are one gradient: momentum is added once.

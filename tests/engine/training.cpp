@@ -284,6 +284,10 @@ zero_step_result train_step(Optimizer &optimizer, const Model &model, const Mann
   return result;
 }
 
+void train_steps(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t first, int64_t last) {
+  for (int64_t step = first; step < last; ++step) (void)train_step(optimizer, model, manner, step);
+}
+
 void expect_same_on_all_ranks(Optimizer &optimizer) {
   zero_verify_result result{};
   expect_ok(run_task(optimizer, optimizer.verify(&result)), "verify");

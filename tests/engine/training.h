@@ -183,6 +183,8 @@ std::shared_ptr<Optimizer> begun_optimizer(const std::shared_ptr<Group> &group, 
 void give_gradients(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step);
 /// One step with this rank's gradients.
 zero_step_result train_step(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t step);
+/// Steps first to last - 1.
+void train_steps(Optimizer &optimizer, const Model &model, const Manner &manner, int64_t first, int64_t last);
 /// What several ranks keep alike has the same bits on all of them.
 void expect_same_on_all_ranks(Optimizer &optimizer);
 /// fp32 values in another dtype, rounded to nearest even, and back.
@@ -211,5 +213,8 @@ Manner random_manner(uint64_t seed, int64_t ranks);
 /// Elements of two arrays that differ in any bit.
 int64_t differing(const std::vector<float> &a, const std::vector<float> &b);
 int64_t differing(const Outcome &a, const Outcome &b);
+/// Trains plainly, then in random manners, of which the first four have stages 0 to 3: all must end with the same bits. Returns the plain
+/// outcome.
+Outcome expect_same_in_every_manner(const std::shared_ptr<Group> &group, const Model &model, uint64_t seed, int64_t manners = 5);
 
 }  // namespace zero::test

@@ -28,6 +28,7 @@ reject() {
     failures=$((failures + 1))
   fi
 }
+. "$(dirname "$0")/bad_options.sh"
 
 # Four good files in a folder, plain instead of gzipped where a case replaces them.
 good() {
@@ -72,21 +73,9 @@ reject "loss-scale 0: expected dynamic or a number from 1" --loss-scale 0
 reject "loss-scale inf: expected" --loss-scale inf
 reject "first-scale 1e30: expected a number from 1" --loss-scale dynamic --first-scale 1e30
 reject "first-scale is for --loss-scale dynamic" --loss-scale 8 --first-scale 8
-reject "neighbours x: expected none or ring" --neighbours x
-for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank lowrank:0 lowrank:65 lowrank:4x; do
-  reject "compress $how: expected topk:K or lowrank:R with K and R from 1 to 64, or sign" --compress "$how"
-done
-reject "code-after -1: expected a whole number from 0" --compress sign --code-after -1
-reject "param-ranks -2: expected a whole number from -1" --stage 3 --param-ranks -2
-reject "sync-fragments 0: expected" --sync-fragments 0
-reject "sync-delay -1: expected" --sync-delay -1
-reject "sync-mix 1.5: expected" --sync-mix 1.5
-reject "sync-mix nan: expected" --sync-mix nan
-reject "server 0: expected a whole number from 1 to 1023" --server 0
+reject_strategies
 reject "server 1024: expected" --server 1024
 reject "staleness -1: expected a whole number from 0" --server 1 --staleness -1
-reject "staleness is for --server" --staleness 2
-reject "server 4: there are 4 ranks, and at least one must be a worker" --server 4
 reject "server 3: there are 2 ranks" --server 3 --ranks 2 --staleness 1
 for option in "stage 3" "bucket-bytes 65536" caller-memory "replica-ranks 1" "param-ranks 1" "sync-every 2" "outer mean" \
   "sync-fragments 2" "sync-delay 1" "sync-mix 0.5" "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" \

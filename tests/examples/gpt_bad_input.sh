@@ -28,6 +28,7 @@ reject() {
     failures=$((failures + 1))
   fi
 }
+. "$(dirname "$0")/bad_options.sh"
 
 reject "unrecognized option.*--no-such" --no-such
 reject "unrecognized option '--stag': --stage is written in full" --stag 1
@@ -61,20 +62,8 @@ reject "validate x: expected" --validate x
 reject "validation-batches 0: expected" --validation-batches 0
 reject "sample-length 0: expected" --sample-length 0
 reject "temperature -1: expected" --temperature -1
-reject "neighbours x: expected none or ring" --neighbours x
-for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank lowrank:0 lowrank:65 lowrank:4x; do
-  reject "compress $how: expected topk:K or lowrank:R with K and R from 1 to 64, or sign" --compress "$how"
-done
-reject "code-after -1: expected a whole number from 0" --compress sign --code-after -1
-reject "param-ranks -2: expected a whole number from -1" --stage 3 --param-ranks -2
-reject "sync-fragments 0: expected" --sync-fragments 0
-reject "sync-delay -1: expected" --sync-delay -1
-reject "sync-mix 1.5: expected" --sync-mix 1.5
-reject "sync-mix nan: expected" --sync-mix nan
-reject "server 0: expected a whole number from 1 to 1023" --server 0
+reject_strategies
 reject "staleness x: expected" --server 1 --staleness x
-reject "staleness is for --server" --staleness 2
-reject "server 4: there are 4 ranks, and at least one must be a worker" --server 4
 for option in "stage 3" "replica-ranks 1" "param-ranks 1" "sync-every 2" "outer mean" "sync-fragments 2" "sync-delay 1" "sync-mix 0.5" \
   "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" "code-after 2" "residual f32" "flush-every 2" \
   "strategy hsdp" "precision bf16" "micro-steps 2" "clip-norm 1" "warm-up 40" "validate 5" "save $scratch/refused" \
