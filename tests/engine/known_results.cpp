@@ -3,6 +3,7 @@
 
 #include "engine/buffer/buffer.h"
 #include "tests/engine/bounded_training.h"
+#include "tests/engine/coded_model.h"
 #include "tests/engine/dense_program.h"
 #include "tests/engine/fragment_models.h"
 #include "tests/engine/fragment_rule.h"
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 namespace zero::test {
@@ -72,6 +74,36 @@ void run_buffer_case(const std::shared_ptr<Group> &group, const CollectiveCase &
 }
 
 bool reach_each_other(const Group &group) { return group.size() == 1 || group.transport().capabilities().name == "local"; }
+
+template <class Value>
+void take_from_first(Group &group, std::vector<Value> *values) {
+  auto count = static_cast<int64_t>(values->size());
+  expect_ok(group.queue()->run(broadcast(group, &count, 1, DType::i64, 0)), "broadcast");
+  values->resize(static_cast<size_t>(count));
+  const auto nbytes = static_cast<int64_t>(values->size() * sizeof(Value));
+  expect_ok(group.queue()->run(broadcast(group, values->data(), nbytes, DType::u8, 0)), "broadcast");
+}
+
+/// The end of a training whose ranks are threads of the first rank's process.
+Outcome trained_by_threads(Group &group, const Model &model) {
+  Outcome outcome;
+  if (group.rank() == 0) {
+    run_world(model.ranks, [&](const std::shared_ptr<Group> &threads) {
+      Outcome end = train(threads, model, Manner{});
+      if (threads->rank() == 0) outcome = std::move(end);
+    });
+  }
+  take_from_first(group, &outcome.params);
+  take_from_first(group, &outcome.states);
+  take_from_first(group, &outcome.slots);
+  take_from_first(group, &outcome.norms);
+  take_from_first(group, &outcome.scales);
+  std::vector<int64_t> counts = {outcome.skipped, outcome.unfilled};
+  take_from_first(group, &counts);
+  outcome.skipped = counts[0];
+  outcome.unfilled = counts[1];
+  return outcome;
+}
 
 /// Ranks that cannot reach each other's memory cannot keep one copy of parameters; all of them are told, and the group stays usable.
 void expect_one_copy_refused(const std::shared_ptr<Group> &group, Report *report) {
@@ -170,6 +202,40 @@ void run_gather_codes(const std::shared_ptr<Group> &group, Report *report) {
         for (int64_t id = 0; id < model.tensors(); ++id) same = same && acquired_bytes(*optimizer, model, id) == rule.stored(id);
       }
       report->expect(same, "gathers as differences " + model.text() + "\n" + manner.text());
+    }
+  }
+}
+
+void run_coded_gradients(const std::shared_ptr<Group> &group, Report *report) {
+  if (group->size() == 1) {
+    std::shared_ptr<Optimizer> optimizer;
+    const Status refused = Optimizer::create(group, make_config(coded_model({1, 1}, ZERO_CODE_I4), in_stage(1)), &optimizer);
+    ++report->cases;
+    return report->expect(refused.code() == ZERO_E_INVALID_ARGUMENT, std::string("codes of one replica: ") + refused.text());
+  }
+  int64_t cell = 0;
+  for (const int64_t replica_ranks : {1, 2, 4}) {
+    if (group->size() % replica_ranks != 0 || group->size() == replica_ranks) continue;
+    for (const int64_t code : kCodes) {
+      Model model = coded_model({group->size(), replica_ranks}, code);
+      model.steps = 3;
+      model.recipe.clip_norm = 0.5;
+      model.recipe.overflow_step = 1;
+      const Outcome expected = trained_by_threads(*group, model);
+      for (int64_t stage = 0; stage < 4; ++stage) {
+        for (const int64_t bucket_nbytes : {1024, 8192, 26'214'400}) {
+          for (const char *shards : {"", "3,0,1,2"}) {
+            if (++cell % 6 != 0 && !full_tests()) continue;
+            Manner manner;
+            manner.stage = stage;
+            manner.bucket_nbytes = bucket_nbytes;
+            manner.overlap = cell % 5 < 2;
+            manner.shard_weights = std::string(shards).substr(0, shards[0] == 0 ? 0 : static_cast<size_t>(2 * replica_ranks - 1));
+            ++report->cases;
+            report->expect(differing(expected, train(group, model, manner)) == 0, "coded gradients " + model.text() + "\n" + manner.text());
+          }
+        }
+      }
     }
   }
 }

@@ -21,6 +21,10 @@ void run_known_trainings(const std::shared_ptr<Group> &group, int64_t models, Re
 /// Trainings whose parameters follow their masters by coded differences, against the rule; report->cases counts trainings.
 void run_gather_codes(const std::shared_ptr<Group> &group, Report *report);
 
+/// Trainings whose replicas send coded gradients, in all stages, buckets and shards, against threads of one process; report->cases counts
+/// trainings. The subset that runs unless full_tests() is one in six.
+void run_coded_gradients(const std::shared_ptr<Group> &group, Report *report);
+
 /// Trainings by rows whose steps leave rows untouched, against a dense program; report->cases counts trainings.
 void run_untouched_rows(const std::shared_ptr<Group> &group, Report *report);
 

@@ -39,12 +39,23 @@ TEST_P(KnownResultsOverProcesses, WeightedGradientsAreThoseOfTheContractToTheBit
 
 TEST_P(KnownResultsOverProcesses, ParametersFollowTheirMastersByTheRuleOfDifferences) { run_ranks(GetParam(), run_gather_codes); }
 
+TEST_P(KnownResultsOverProcesses, CodedGradientsHaveTheBitsOfThreads) { run_ranks(GetParam(), run_coded_gradients); }
+
 TEST_P(KnownResultsOverProcesses, RowsThatNobodyGaveStayAsInADenseProgram) { run_ranks(GetParam(), run_untouched_rows); }
 TEST_P(KnownResultsOverProcesses, FragmentsOfReplicasHaveTheBitsOfAPlainProgram) { run_ranks(GetParam(), run_fragments); }
 
 TEST_P(KnownResultsOverProcesses, TrainingsEndWithTheBitsOfPlainKernels) {
   const int64_t models = full_tests() ? 40 : 4;
   run_ranks(GetParam(), [models](const std::shared_ptr<Group> &group, Report *report) { run_known_trainings(group, models, report); });
+}
+
+TEST(KnownResultsOverThreads, CodedGradientsHaveTheSameBitsInEveryManner) {
+  run_world(8, [](const std::shared_ptr<Group> &group) {
+    Report report;
+    run_coded_gradients(group, &report);
+    EXPECT_EQ(report.failures, 0) << report.text;
+    EXPECT_EQ(report.cases, full_tests() ? 216 : 36);
+  });
 }
 
 /// Rank 1 has a descriptor for its shard, and none to show it to the others.

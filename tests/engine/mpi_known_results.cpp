@@ -40,6 +40,7 @@ int64_t run_over(bool shared, int64_t models) {
   run_buffer_cases(group, &buffers);
   run_known_trainings(group, models, &trainings);
   run_weighted_trainings(group, &trainings);
+  run_coded_gradients(group, &trainings);
   run_gather_codes(group, &trainings);
   run_untouched_rows(group, &trainings);
   run_fragments(group, &trainings);
