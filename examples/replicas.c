@@ -14,6 +14,7 @@ const char replica_usage[] =
     "  --param-ranks R      with --stage 3: consecutive ranks share the parameters, all ranks the states; -1: those of a host;\n"
     "                       default 0: parameters are shared as states are\n"
     "  --sync-every H       replicas make steps of their own and meet after every H; default 1: they make every step together\n"
+    "  --sync-after N       before that, replicas make the first N steps together; default 0\n"
     "  --outer KIND         what happens when they meet: mean (default), or nesterov, with rate 0.7 and momentum 0.9 (DiLoCo)\n"
     "  --sync-fragments K   the model is cut into K parts, which meet in turn, each once in H steps; default 1\n"
     "  --sync-delay D       parts travel behind D steps before the result is used; default 0; below H / K\n"
@@ -94,6 +95,7 @@ int replica_option(struct replica_options *options, const char *name, const char
   if (strcmp(name, "replica-ranks") == 0) return read_whole(name, text, -1, &options->ranks);
   if (strcmp(name, "param-ranks") == 0) return read_whole(name, text, -1, &options->param_ranks);
   if (strcmp(name, "sync-every") == 0) return read_whole(name, text, 1, &options->every);
+  if (strcmp(name, "sync-after") == 0) return read_whole(name, text, 0, &options->after);
   if (strcmp(name, "sync-fragments") == 0) return read_whole(name, text, 1, &options->fragments);
   if (strcmp(name, "sync-delay") == 0) return read_whole(name, text, 0, &options->delay);
   if (strcmp(name, "sync-mix") == 0) return read_part(name, text, &options->mix);
@@ -135,6 +137,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
   } kChosen[] = {{ZERO_KEY_REPLICA_RANKS, options->ranks, "set ranks of a replica"},
                  {ZERO_KEY_PARAM_RANKS, options->param_ranks, "set ranks that share parameters"},
                  {ZERO_KEY_SYNC_PERIOD, options->every, "set period"},
+                 {ZERO_KEY_SYNC_AFTER, options->after, "set steps before the period"},
                  {ZERO_KEY_SYNC_FRAGMENTS, options->fragments, "set fragments"},
                  {ZERO_KEY_SYNC_DELAY, options->delay, "set delay"},
                  {ZERO_KEY_GRAD_CODE, options->grad_code, "set code of gradients"},
@@ -158,7 +161,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
              : 0;
 }
 
-int64_t replica_stop(const struct replica_options *options, const zero_step_result *result) {
+int64_t replica_stop(const struct replica_options *options, int64_t step, const zero_step_result *result) {
   const int part = options->every > 1 || (options->every == 0 && options->strategy && strcmp(options->strategy, "diloco") == 0);
-  return part && !result->synced ? 0 : result->stop_reason;
+  return part && step >= options->after && !result->synced ? 0 : result->stop_reason;
 }

@@ -9,6 +9,7 @@ struct replica_options {
   int64_t ranks;     /* of one replica; 0: all, -1: those of a host */
   int64_t param_ranks; /* that hold all parameters of stage 3 between them; 0: as states, -1: those of a host */
   int64_t every;     /* steps from one synchronisation to the next; 0 and 1: replicas make every step together */
+  int64_t after;     /* steps before which replicas make every step together */
   int64_t nesterov;  /* synchronisations end with an outer step */
   int64_t fragments; /* parts of the model that meet in turn; 0 and 1: all at once */
   int64_t delay;     /* steps from the values that travel to the use of the result */
@@ -33,7 +34,7 @@ int replica_option(struct replica_options *options, const char *name, const char
 /// 0, or -1 after a line on standard error.
 int replica_configure(const struct replica_options *options, zero_config *config);
 
-/// What a step reports of a stop concerns all ranks where replicas are together; until then it is 0.
-int64_t replica_stop(const struct replica_options *options, const zero_step_result *result);
+/// What step `step` (0, 1, ...) reports of a stop concerns all ranks where replicas are together; until then it is 0.
+int64_t replica_stop(const struct replica_options *options, int64_t step, const zero_step_result *result);
 
 #endif

@@ -41,6 +41,7 @@ static const struct refusal kRefusals[] = {
     {"replica-ranks", NULL, NULL, kTogether},
     {"param-ranks", NULL, NULL, kTogether},
     {"sync-every", NULL, NULL, kTogether},
+    {"sync-after", NULL, NULL, kTogether},
     {"sync-fragments", NULL, NULL, kTogether},
     {"sync-delay", NULL, NULL, kTogether},
     {"sync-mix", NULL, NULL, kTogether},

@@ -238,6 +238,7 @@ static const struct option kOptions[] = {
     {"replica-ranks", required_argument, NULL, kReplicas},
     {"param-ranks", required_argument, NULL, kReplicas},
     {"sync-every", required_argument, NULL, kReplicas},
+    {"sync-after", required_argument, NULL, kReplicas},
     {"sync-fragments", required_argument, NULL, kReplicas},
     {"sync-delay", required_argument, NULL, kReplicas},
     {"sync-mix", required_argument, NULL, kReplicas},

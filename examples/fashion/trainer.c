@@ -196,7 +196,7 @@ static int apply_step(struct trainer *t, int64_t step) {
   const int falls = result.loss_scale < t->loss_scale;
   t->loss_scale = result.loss_scale;
   t->skipped = result.skipped_total;
-  t->stop_reason = replica_stop(&t->run->options->replicas, &result);
+  t->stop_reason = replica_stop(&t->run->options->replicas, step, &result);
   if (!result.skipped) return 0;
   if (t->rank == 0 && falls) fprintf(stderr, "train_fashion: step %" PRId64 " skipped: overflow, loss scale now %g\n", step, t->loss_scale);
   if (t->rank == 0 && !falls) {

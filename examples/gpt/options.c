@@ -129,6 +129,7 @@ static const struct rule kRules[] = {
     {"replica-ranks", kWhole, AT(replicas.ranks), -1, 1024, NULL},
     {"param-ranks", kWhole, AT(replicas.param_ranks), -1, 1024, NULL},
     {"sync-every", kWhole, AT(replicas.every), 1, 1e12, NULL},
+    {"sync-after", kWhole, AT(replicas.after), 0, 1e12, NULL},
     {"sync-fragments", kWhole, AT(replicas.fragments), 1, 4096, NULL},
     {"sync-delay", kWhole, AT(replicas.delay), 0, 1e12, NULL},
     {"sync-mix", kNumber, AT(replicas.mix), 0, 1, NULL},

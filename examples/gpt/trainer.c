@@ -261,7 +261,7 @@ int trainer_step(struct trainer *t, int64_t step, int write_gradients, FILE *gra
   t->steps_ns += parameters_clock() - step_begun;
   out->grad_norm = result.grad_norm;
   out->skipped = result.skipped;
-  out->stop_reason = replica_stop(&t->run->options->replicas, &result);
+  out->stop_reason = replica_stop(&t->run->options->replicas, step, &result);
   return mean_over_ranks(t, &out->loss, o->batch * o->context);
 }
 

@@ -7,6 +7,7 @@ reject_strategies() {
   done
   reject "code-after -1: expected a whole number from 0" --compress sign --code-after -1
   reject "param-ranks -2: expected a whole number from -1" --stage 3 --param-ranks -2
+  reject "sync-after -1: expected a whole number from 0" --sync-every 2 --sync-after -1
   reject "sync-fragments 0: expected" --sync-fragments 0
   reject "sync-delay -1: expected" --sync-delay -1
   reject "sync-mix 1.5: expected" --sync-mix 1.5

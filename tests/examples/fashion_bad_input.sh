@@ -77,7 +77,7 @@ reject_strategies
 reject "server 1024: expected" --server 1024
 reject "staleness -1: expected a whole number from 0" --server 1 --staleness -1
 reject "server 3: there are 2 ranks" --server 3 --ranks 2 --staleness 1
-for option in "stage 3" "bucket-bytes 65536" caller-memory "replica-ranks 1" "param-ranks 1" "sync-every 2" "outer mean" \
+for option in "stage 3" "bucket-bytes 65536" caller-memory "replica-ranks 1" "param-ranks 1" "sync-every 2" "sync-after 2" "outer mean" \
   "sync-fragments 2" "sync-delay 1" "sync-mix 0.5" "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" \
   "code-after 2" "residual f32" "flush-every 2" "strategy hsdp" "precision bf16" "device cuda:0" "optimizer lamb" "optimizer muon" \
   "accumulate 2" "accumulate-manner reduce" "divisor weights" "clip-norm 1" "loss-scale 8" "loss-scale dynamic" "first-scale 8" \
