@@ -304,10 +304,11 @@ ZERO_API int32_t zero_checkpoint_save(zero_checkpoint *checkpoint, const char *f
  * state at the time of the call. A collective.
  *
  * The function returns once this rank has a snapshot, which waits for earlier calls of the
- * optimizers and earlier saves of the run. Tensors, module buffers, buffers and residuals are
- * always copied, the rest of optimizers as ZERO_KEY_CHECKPOINT_SNAPSHOT says. Requests on module
- * buffers and buffers in the list must have ended before. A progress thread then writes the files,
- * while steps go on. Over MPI without thread support there is none: test or wait for the request.
+ * optimizers and earlier saves of the run. Tensors, module buffers, buffers, and residuals,
+ * velocities and factors of coded gradients (replicas.h) are always copied, the rest of optimizers
+ * as ZERO_KEY_CHECKPOINT_SNAPSHOT says. Requests on module buffers and buffers in the list must
+ * have ended before. A progress thread then writes the files, while steps go on. Over MPI without
+ * thread support there is none: test or wait for the request.
  *
  * A save that fails costs neither the group nor the optimizers; the request returns its error.
  * Later saves and loads of the run wait until this one has ended. If the process ends before, the
@@ -409,8 +410,9 @@ ZERO_API int32_t zero_checkpoint_export_async(zero_checkpoint *checkpoint, const
 
 /**
  * Lists the names that the last load ignored or converted, one a line: the word missing, extra,
- * converted or dropped, and the name in quotes. Dropped are residuals that do not fit here
- * (replicas.h); they are no error and have no count in the result.
+ * converted or dropped, and the name in quotes. Dropped are residuals, velocities and factors of
+ * coded gradients that do not fit here (replicas.h). They are no error and have no count in the
+ * result.
  *
  * @param[in]  checkpoint  The checkpoint.
  * @param[out] out         The lines, always terminated, cut to fit. May be NULL if out_nbytes is 0.

@@ -156,8 +156,8 @@
  *     u = mu u + g;  v = e + u;  send C(v);  e = v - D(C(v));  u = 0 where D(C(v)) is not 0
  *
  * It takes the place of momentum in sgd, whose ZERO_KEY_MOMENTUM stays 0. Lines that travel in full
- * keep u, which is plain momentum. A skipped step leaves u as it was, u follows the loss scale, and
- * saves do not contain it. Micro-steps of a step add mu u once.
+ * keep u, which is plain momentum. A skipped step leaves u as it was, and u follows the loss scale.
+ * Micro-steps of a step add mu u once. Saves contain u: see residuals.
  *
  * **Low rank.** ZERO_CODE_LOW_RANK with ZERO_KEY_CODE_RANK = R sends a matrix of n x m elements as
  * factors of R (n + m) elements (PowerSGD: Vogels et al., 2019). The first dimension of a parameter
@@ -178,8 +178,8 @@
  *   ZERO_RESIDUAL_F32. Anything else is ZERO_E_UNSUPPORTED, as are ZERO_KEY_SYNC_CODE and
  *   ZERO_KEY_GATHER_CODE.
  * - A non-finite gradient makes its whole matrix non-finite in that step only.
- * - Saves contain neither residuals nor Q. A save after a step in full loses nothing but the warm
- *   start.
+ * - Saves contain residuals, as those of other codes, and Q, which a load keeps with the same
+ *   ZERO_KEY_CODE_RANK.
  *
  * **Residuals.** With ZERO_KEY_RESIDUAL the rounding errors of coded gradients are not lost: each
  * step adds those of the step before, at both codings (error feedback: Seide et al., 2014). The
@@ -189,13 +189,17 @@
  * - Every ZERO_KEY_FLUSH_PERIOD-th step, and the last before replicas part (ZERO_KEY_SYNC_AFTER),
  *   sends its gradients in full with the codes beside them, and leaves residuals of zero. If the
  *   last is skipped, the residuals are dropped, because no later step could send them.
- * - Saves contain them, unless they are zero or the code is ZERO_CODE_LOW_RANK. With as many ranks
- *   and replicas as before, a loaded run has the bits of a run that never stopped. Stage, buckets
- *   and shard weights make no difference. Another code keeps them too, but ZERO_CODE_LOW_RANK.
- * - A load drops residuals if the number of ranks or replicas differs, because each belongs to the
- *   sum of one replica. It also drops them without the key, and with ZERO_CODE_LOW_RANK.
- *   zero_checkpoint_skipped() and the log (ZERO_LOG) list them. A save after a step in full has
- *   none to lose.
+ * - Saves contain them, unless they are zero. They also contain the velocities u of momentum
+ *   correction and the factors Q of low rank. With as many ranks and replicas as before, a loaded
+ *   run has the bits of a run that never stopped. Stage, buckets and shard weights make no
+ *   difference.
+ * - A load drops all three if the number of ranks or replicas differs, because each residual
+ *   belongs to the sum of one replica. It drops residuals without the key, u without
+ *   ZERO_KEY_CODE_MOMENTUM, and Q with another code or ZERO_KEY_CODE_RANK.
+ * - Another code keeps residuals. But ZERO_CODE_LOW_RANK keeps only its own, and those of matrices
+ *   that it sends as factors.
+ * - zero_checkpoint_skipped() and the log (ZERO_LOG) list what a load drops. A save after a step in
+ *   full has no residuals to lose.
  * - ZERO_UNFILLED_UNTOUCHED is ZERO_E_UNSUPPORTED with residuals. Changes of parameters
  *   (ZERO_KEY_SYNC_CODE) keep none.
  *

@@ -51,7 +51,7 @@ struct SavedTensor {
 /// Tensors that one group of ranks shards together.
 struct Section {
   /// "optimizer", "buffer", "replica" (the states of an optimizer's further replica) or "residual"
-  /// (coding losses of its gradients).
+  /// (coding losses, velocities and factors of its gradients).
   std::string kind;
   std::string prefix;  ///< prefix of all names in files: "" or "stage1."
   Facts facts;         ///< stage, algorithm, weights, hyper-parameters, scalars, ...

@@ -3,12 +3,15 @@
 
 #include "tests/engine/saved_runs.h"
 #include "tests/engine/training.h"
+#include "tests/sizes.h"
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -55,6 +58,39 @@ inline std::string go_on(const Model &model, const Manner &manner, const std::st
     if (group->rank() == 0) skipped = checkpoint->skipped();
   });
   return skipped;
+}
+
+inline void run_undisturbed(const Model &model, const Manner &manner, int64_t steps, Ends &ends) {
+  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, manner);
+    train_steps(*optimizer, model, manner, 0, steps);
+    ends.put(*optimizer, read_slots(*optimizer, model));
+  });
+}
+
+/// Saves after each of the steps, into one folder after another.
+inline void save_each_step(const Model &model, const Manner &manner, const std::vector<SaveFolder> &folders) {
+  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+    const auto optimizer = begun_optimizer(group, model, manner);
+    const auto checkpoint = checkpoint_of(optimizer);
+    for (int64_t step = 0; step < std::ssize(folders); ++step) {
+      (void)train_step(*optimizer, model, manner, step);
+      expect_ok(save(*checkpoint, folders[static_cast<size_t>(step)].path()), "save");
+    }
+  });
+}
+
+/// Saved after any step in one manner, and loaded in another: the bits of the undisturbed run.
+inline void expect_every_save_goes_on(const Model &model, const Manner &from, const Manner &to, int64_t steps) {
+  Ends expected;
+  run_undisturbed(model, from, steps, expected);
+  const std::vector<SaveFolder> folders(static_cast<size_t>(steps - 1));
+  save_each_step(model, from, folders);
+  for (int64_t saved = 1; saved < steps; saved += few_tests() ? 3 : 1) {
+    Ends ends;
+    EXPECT_EQ(go_on(model, to, folders[static_cast<size_t>(saved - 1)].path(), saved, steps, ends), "");
+    EXPECT_TRUE(expected == ends) << "saved after step " + std::to_string(saved) << "\n" << model.text();
+  }
 }
 
 }  // namespace zero::test

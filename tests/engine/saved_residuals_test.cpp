@@ -1,7 +1,9 @@
 /// @file Residuals in saves: a run goes on with the bits of the one that never stopped, and what does not fit is dropped and told.
 #include "tests/engine/coded_model.h"
+#include "tests/engine/low_rank_rule.h"
 #include "tests/engine/resumed_runs.h"
 #include "tests/engine/saved_runs.h"
+#include "tests/engine/sparse_rule.h"
 #include "tests/forwarded_calls.h"
 #include "tests/sizes.h"
 
@@ -40,26 +42,6 @@ Model descent(const World &world) {
   return model;
 }
 
-void run_undisturbed(const Model &model, const Manner &manner, int64_t steps, Ends &ends) {
-  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = begun_optimizer(group, model, manner);
-    train_steps(*optimizer, model, manner, 0, steps);
-    ends.put(*optimizer, read_slots(*optimizer, model));
-  });
-}
-
-/// Saves after each of the steps, into one folder after another.
-void save_each_step(const Model &model, const Manner &manner, const std::vector<SaveFolder> &folders) {
-  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = begun_optimizer(group, model, manner);
-    const auto checkpoint = checkpoint_of(optimizer);
-    for (int64_t step = 0; step < std::ssize(folders); ++step) {
-      (void)train_step(*optimizer, model, manner, step);
-      expect_ok(save(*checkpoint, folders[static_cast<size_t>(step)].path()), "save");
-    }
-  });
-}
-
 /// With a skipped step, changes of the loss scale, steps in full and several micro-steps; saved in one manner, loaded in another.
 TEST(SavedResiduals, GoOnWithTheBitsOfTheUndisturbedRun) {
   int64_t number = 0;
@@ -82,15 +64,7 @@ TEST(SavedResiduals, GoOnWithTheBitsOfTheUndisturbedRun) {
       to.overlap = number % 2 == 0;
       if (world.replica_ranks == 2) to.shard_weights = number % 3 == 0 ? "0,1" : "1,3";
       ++number;
-      Ends expected;
-      run_undisturbed(model, from, kSteps, expected);
-      const std::vector<SaveFolder> folders(kSteps - 1);
-      save_each_step(model, from, folders);
-      for (int64_t saved = 1; saved < kSteps; saved += few_tests() ? 3 : 1) {
-        Ends ends;
-        EXPECT_EQ(go_on(model, to, folders[static_cast<size_t>(saved - 1)].path(), saved, kSteps, ends), "");
-        EXPECT_TRUE(expected == ends) << "saved after step " + std::to_string(saved) << "\n" << model.text();
-      }
+      expect_every_save_goes_on(model, from, to, kSteps);
     }
   }
 }
@@ -321,34 +295,35 @@ class HeldCalls final : public tests::ForwardedCalls {
   std::atomic<int64_t> held_;
 };
 
+/// Also velocities and factors.
 TEST(SavedResiduals, OfAnAsynchronousSaveAreThoseAtTheCall) {
-  const World world = {4, 2};
-  const Model model = model_of(world, ZERO_CODE_I4);
-  Ends expected;
-  run_undisturbed(model, manner_of(1, 4096), kSteps, expected);
-  for (const int64_t snapshot : {ZERO_SNAPSHOT_COPY + 0, ZERO_SNAPSHOT_LAZY + 0}) {
-    for (int64_t stage = 0; stage < 4; ++stage) {
-      const Manner manner = manner_of(stage, 4096);
-      const SaveFolder folder;
-      HeldCalls calls(snapshot == ZERO_SNAPSHOT_COPY ? world.ranks : 0);
-      {
-        const FileCallsReplaced replaced(calls);
-        run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
-          const auto optimizer = begun_optimizer(group, model, manner);
-          const auto checkpoint = checkpoint_of(optimizer, {{ZERO_KEY_CHECKPOINT_SNAPSHOT, snapshot}});
-          train_steps(*optimizer, model, manner, 0, 2);
-          zero_checkpoint_result result{};
-          const std::shared_ptr<Operation> operation = begin_save(*checkpoint, folder.path(), &result);
-          train_steps(*optimizer, model, manner, 2, 5);
-          calls.let_go();
-          expect_ok(checkpoint->queue()->wait(operation), "save_async");
-          train_steps(*optimizer, model, manner, 5, kSteps);
-          EXPECT_EQ(read_slots(*optimizer, model), expected.of(*optimizer));
-        });
+  for (const Model &model : {model_of({4, 2}, ZERO_CODE_I4), sparse_model({4, 2}, {ZERO_CODE_TOP, 8, 0.9}), low_rank_model(4, 3)}) {
+    Ends expected;
+    run_undisturbed(model, manner_of(1, 4096), kSteps, expected);
+    for (const int64_t snapshot : {ZERO_SNAPSHOT_COPY + 0, ZERO_SNAPSHOT_LAZY + 0}) {
+      for (int64_t stage = 0; stage < 4; ++stage) {
+        const Manner manner = manner_of(stage, 4096);
+        const SaveFolder folder;
+        HeldCalls calls(snapshot == ZERO_SNAPSHOT_COPY ? model.ranks : 0);
+        {
+          const FileCallsReplaced replaced(calls);
+          run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
+            const auto optimizer = begun_optimizer(group, model, manner);
+            const auto checkpoint = checkpoint_of(optimizer, {{ZERO_KEY_CHECKPOINT_SNAPSHOT, snapshot}});
+            train_steps(*optimizer, model, manner, 0, 2);
+            zero_checkpoint_result result{};
+            const std::shared_ptr<Operation> operation = begin_save(*checkpoint, folder.path(), &result);
+            train_steps(*optimizer, model, manner, 2, 5);
+            calls.let_go();
+            expect_ok(checkpoint->queue()->wait(operation), "save_async");
+            train_steps(*optimizer, model, manner, 5, kSteps);
+            EXPECT_EQ(read_slots(*optimizer, model), expected.of(*optimizer));
+          });
+        }
+        Ends ends;
+        EXPECT_EQ(go_on(model, manner_of(3 - stage, 1024), folder.path(), 2, kSteps, ends), "");
+        EXPECT_TRUE(expected == ends) << "snapshot " + std::to_string(snapshot) + " stage " + std::to_string(stage) << "\n" << model.text();
       }
-      Ends ends;
-      EXPECT_EQ(go_on(model, manner_of(3 - stage, 1024), folder.path(), 2, kSteps, ends), "");
-      EXPECT_TRUE(expected == ends) << "snapshot " + std::to_string(snapshot) + " stage " + std::to_string(stage) << "\n" << model.text();
     }
   }
 }

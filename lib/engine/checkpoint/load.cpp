@@ -5,7 +5,6 @@
 #include "checkpoint/tensor_files.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/votes.h"
-#include "engine/gradients/residuals.h"
 
 #include <algorithm>
 #include <array>
@@ -217,6 +216,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
 Task Checkpoint::take_over(LoadJob &job) {
   const checkpoint::SaveDescription &description = job.manifest.description;
   const bool all = job.part == ZERO_PART_ALL;
+  for (const LoadedCarried &each : job.plan.carried) each.state->note_written(each.loss_scale);
   for (size_t number = 0; number < things_.optimizers().size(); ++number) {
     const SavedState &state = things_.optimizers()[number].state;
     for (size_t set = 0; all && set < state.sets().size(); ++set) {
@@ -229,7 +229,6 @@ Task Checkpoint::take_over(LoadJob &job) {
       scalars = &of_sets[static_cast<size_t>(state.state_set()) % of_sets.size()];
       ZERO_CO_TRY(state.store_outer(description.sections[static_cast<size_t>(job.plan.sections[number])].facts));
       state.store_counts(of_sets);
-      if (job.plan.residual_scales[number] > 0) state.residuals()->note_written(job.plan.residual_scales[number]);
     }
     ZERO_CO_AWAIT(state.finish_load(scalars, job.plan.counts_copied[number]));
   }

@@ -1,8 +1,8 @@
 /// @file Matches a save, or plain files, with the registered things.
 #include "engine/checkpoint/load_plan.h"
 
+#include "engine/checkpoint/carried_sections.h"
 #include "engine/checkpoint/saved_names.h"
-#include "engine/checkpoint/saved_residuals.h"
 #include "engine/checkpoint/state_sets.h"
 
 #include <zero/checkpoint.h>
@@ -52,7 +52,7 @@ class Planner {
   Status index_names() {
     for (size_t section = 0; section < saved_.sections.size(); ++section) {
       const Section &each = saved_.sections[section];
-      if (each.kind == SavedState::kSetKind || each.kind == kResidualKind) continue;
+      if (each.kind == SavedState::kSetKind || each.kind == kCarriedKind) continue;
       auto &names = each.kind == "buffer" ? buffers_ : tensors_;
       for (size_t tensor = 0; tensor < each.tensors.size(); ++tensor) {
         const SavedPlace place{static_cast<int64_t>(section), static_cast<int64_t>(tensor)};
@@ -91,7 +91,7 @@ class Planner {
     for (int64_t id = 0; id < params.size(); ++id) {
       if (!params[id].tied()) ZERO_TRY(add_tensor(number, optimizer, id, &places[static_cast<size_t>(id)]));
     }
-    if (!params_alone_) ZERO_TRY(plan_residuals(optimizer.state, optimizer.prefix, saved_, places, &plan_));
+    if (!params_alone_) ZERO_TRY(plan_carried(optimizer.state, optimizer.prefix, saved_, places, &plan_));
     for (int64_t id = 0; id < params.size() && params_alone_; ++id) {
       if (params[id].tied()) ZERO_TRY(add_second_name(optimizer, id, places[static_cast<size_t>(params.holder(id))]));
     }

@@ -32,6 +32,12 @@ struct LoadedFrom {
   std::vector<std::string> of_tensor;
 };
 
+/// Carried values that were read.
+struct LoadedCarried {
+  CarriedState *state;
+  double loss_scale;  ///< that of their gradients
+};
+
 struct LoadPlan {
   std::vector<checkpoint::Wanted> copied;
   std::vector<LoadTarget> targets;  ///< destination of each entry of `copied`, by its user number
@@ -41,8 +47,7 @@ struct LoadPlan {
   /// By optimizer: the sections of all its sets of states, the first one included.
   std::vector<std::vector<int64_t>> sets;
   std::vector<bool> counts_copied;  ///< by optimizer: update counts are in the save
-  /// By optimizer: the loss scale of residuals that are loaded; 0: they stay zero.
-  std::vector<double> residual_scales;
+  std::vector<LoadedCarried> carried;  ///< the same kinds on all ranks
   int64_t missing = 0;
   int64_t extra = 0;
   int64_t converted = 0;

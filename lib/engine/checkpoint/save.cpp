@@ -160,7 +160,7 @@ Task Checkpoint::prepare(std::shared_ptr<SaveJob> job) {
   co_return Status();
 }
 
-/// A lazy one copies buffers and residuals only, which nothing keeps from changing.
+/// A lazy one copies buffers and carried values only, which nothing keeps from changing.
 Status Checkpoint::take_snapshot(SaveJob &job) {
   job.description.step = static_cast<uint64_t>(things_.step());
   things_.describe(settings_.model_files, &job.description);

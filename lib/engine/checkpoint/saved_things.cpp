@@ -4,7 +4,7 @@
 #include "core/choice.h"
 #include "core/number_text.h"
 #include "core/utf8.h"
-#include "engine/checkpoint/saved_residuals.h"
+#include "engine/checkpoint/carried_sections.h"
 
 #include <zero/checkpoint.h>
 
@@ -171,15 +171,15 @@ void SavedThings::describe(bool model_files, SaveDescription *out) const {
       out->sections.push_back(std::move(section));
     }
   }
-  for (const SavedOptimizer &each : optimizers_) describe_residuals(each.state, each.prefix, &out->sections);
+  for (const SavedOptimizer &each : optimizers_) describe_carried(each.state, each.prefix, &out->sections);
   for (const Extra &extra : extras())
     out->extras.push_back({extra.name, checkpoint::disk_type_of(extra.dtype), extra.shape, extra.scope});
   out->rank_count = group_->size();
   out->texts = texts_;
 }
 
-/// The order of sections: optimizers, buffers, further sets of states, residuals. The last may be
-/// gone by the time at which a save reads their copies.
+/// The order of sections: optimizers, buffers, further sets of states, carried values. The last may
+/// be gone by the time at which a save reads their copies.
 const SavedState *SavedThings::state(int64_t section) const {
   if (section >= 0 && section < std::ssize(optimizers_)) return &optimizers_[static_cast<size_t>(section)].state;
   section -= std::ssize(optimizers_) + std::ssize(buffers_);
@@ -205,8 +205,8 @@ Status SavedThings::copy(const SaveDescription &description, int64_t section, in
     return optimizer->copy(tensor, slot_of_disk_name(saved.slots[static_cast<size_t>(slot)].name), first, out);
   }
   for (const SavedOptimizer &each : optimizers_) {
-    const Section &residuals = description.sections[static_cast<size_t>(section)];
-    if (is_of_residuals(residuals, each.prefix)) return copy_residuals(each.state, residuals, tensor, first, out);
+    const auto kind = carried_in(description.sections[static_cast<size_t>(section)], each.prefix);
+    if (kind.has_value()) return copy_carried(each.state, *kind, tensor, first, out);
   }
   const Buffer &buffer = *buffers_[static_cast<size_t>(section) - optimizers_.size()].buffer;
   const Buffer::Shard shard = buffer.shard();

@@ -61,7 +61,7 @@ class SavedThings {
   /// The properties that must be equal on all ranks, one line each.
   std::string text() const;
 
-  /// Sections, optimizers first and residuals last, and extras.
+  /// Sections, optimizers first and carried values last, and extras.
   void describe(bool model_files, checkpoint::SaveDescription *out) const;
 
   /// @name By a section's number

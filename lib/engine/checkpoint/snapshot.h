@@ -50,11 +50,11 @@ class Snapshot {
   /// Lists this rank's parts of these files and, if `for_others`, its parts that other ranks' files
   /// need.
   void list(const std::vector<int64_t> &files, bool for_others);
-  /// Number of listed bytes that are in buffers and residuals.
+  /// Number of listed bytes that are in buffers and carried values.
   int64_t buffer_nbytes() const;
   int64_t nbytes() const;
-  /// Copies the listed buffers and residuals, or all listed pieces, to memory that must outlive
-  /// this object.
+  /// Copies the listed buffers and carried values, or all listed pieces, to memory that must
+  /// outlive this object.
   Status copy_buffers(std::byte *memory) { return copy_listed(memory, true); }
   Status copy_all(std::byte *memory) { return copy_listed(memory, false); }
 

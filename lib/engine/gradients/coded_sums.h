@@ -8,6 +8,7 @@
 #include "engine/gradients/reduce_strategy.h"
 #include "engine/gradients/residuals.h"
 #include "engine/layout/plan.h"
+#include "memory/arena.h"
 
 #include <cstdint>
 #include <vector>
@@ -25,14 +26,17 @@ class CodedSums final : public ReduceStrategy {
   void begin_step(const StepTerms &terms) override;
   void end_step(bool applied) override;
   void forget() override;
-  Residuals *residuals() override { return replicas_.residual ? &residuals_ : nullptr; }
+  CarriedState *carried(Carried kind) override;
+  CarriedPart carried_of(Carried kind, int64_t id, int64_t replica) override;
 
  private:
   int64_t largest_cut() const;
+  int64_t carried_nbytes() const;
 
   const Plan &plan_;
   const ReplicaSettings &replicas_;
   CodedMean coded_;
+  Arena memory_;  ///< residuals and velocities
   Residuals residuals_;
   MomentumCorrection momentum_;
   /// By bucket and line of this rank's cut: not 0 if it is never coded.

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <vector>
 
 namespace zero {
 namespace {
@@ -31,14 +31,21 @@ bool all_finite(const float *values, int64_t count) {
 }  // namespace
 
 struct LowRankSums::Needs {
-  int64_t state_nbytes = 0;
-  int64_t packed = 0;  ///< elements
-  int64_t column = 0;  ///< elements
+  std::vector<int64_t> losses;   ///< elements, by matrix
+  std::vector<int64_t> factors;  ///< elements, by matrix
+  int64_t packed = 0;            ///< elements
+  int64_t column = 0;            ///< elements
 
   int64_t nbytes() const {
-    return state_nbytes + Arena::view_nbytes(packed * kFloat) + Arena::view_nbytes(column * static_cast<int64_t>(sizeof(double)));
+    return CarriedState::nbytes(losses) + CarriedState::nbytes(factors) + Arena::view_nbytes(packed * kFloat) +
+           Arena::view_nbytes(column * static_cast<int64_t>(sizeof(double)));
   }
 };
+
+kernels::LowRank LowRankSums::sizes_of(const Plan &plan, int64_t id, int64_t rank) {
+  const PlannedParam &param = plan.param(id);
+  return {param.height, param.height > 0 ? param.flat.count() / param.height : 0, rank};
+}
 
 /// Values travel of matrices that factors do not shorten enough, and of all other tensors.
 LowRankSums::Bucket LowRankSums::bucket_of(const Plan &plan, int64_t index, int64_t rank) {
@@ -48,7 +55,7 @@ LowRankSums::Bucket LowRankSums::bucket_of(const Plan &plan, int64_t index, int6
     const PlannedParam &param = plan.param(id);
     const int64_t begin = param.flat.begin - planned.flat.begin;
     const int64_t count = param.flat.count();
-    const kernels::LowRank sizes{param.height, param.height > 0 ? count / param.height : 0, rank};
+    const kernels::LowRank sizes = sizes_of(plan, id, rank);
     if (sizes.shortens()) {
       bucket.matrices.push_back({.param = id, .begin = begin, .sizes = sizes});
       bucket.left_count += sizes.left_count();
@@ -79,8 +86,8 @@ LowRankSums::Needs LowRankSums::needs() const {
     needs.packed = std::max(needs.packed, bucket.given_count());
     needs.column = std::max(needs.column, bucket.longest);
     for (const Matrix &matrix : bucket.matrices) {
-      needs.state_nbytes +=
-          2 * (Arena::view_nbytes(matrix.sizes.count() * kFloat) + Arena::view_nbytes(matrix.sizes.right_count() * kFloat));
+      needs.losses.push_back(matrix.sizes.count());
+      needs.factors.push_back(matrix.sizes.right_count());
     }
   }
   return needs;
@@ -90,74 +97,79 @@ int64_t LowRankSums::workspace_nbytes() const { return needs().nbytes(); }
 
 Status LowRankSums::open(const MemorySource &source) {
   buckets_.resize(plan_.buckets().size());
-  for (const int64_t index : plan_.order()) buckets_[static_cast<size_t>(index)] = bucket_of(plan_, index, rank_);
+  int64_t number = 0;
+  for (const int64_t index : plan_.order()) {
+    Bucket &bucket = buckets_[static_cast<size_t>(index)];
+    bucket = bucket_of(plan_, index, rank_);
+    for (Matrix &matrix : bucket.matrices) matrix.number = number++;
+  }
   const Needs needed = needs();
   if (needed.packed == 0) return {};
   ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_WORKSPACE, needed.nbytes(), &memory_));
   const auto take = [&](int64_t nbytes) { return memory_.take(Arena::view_nbytes(nbytes)); };
   packed_ = reinterpret_cast<float *>(take(needed.packed * kFloat));
   column_ = reinterpret_cast<double *>(take(needed.column * static_cast<int64_t>(sizeof(double))));
-  for (Bucket &bucket : buckets_) {
-    for (Matrix &matrix : bucket.matrices) {
-      for (float **lost : {&matrix.lost, &matrix.next_lost}) *lost = reinterpret_cast<float *>(take(matrix.sizes.count() * kFloat));
-      for (float **factor : {&matrix.factor, &matrix.next_factor})
-        *factor = reinterpret_cast<float *>(take(matrix.sizes.right_count() * kFloat));
-    }
-  }
+  losses_.open(needed.losses, memory_);
+  factors_.open(needed.factors, memory_);
   forget();
   return {};
 }
 
 void LowRankSums::close() {
+  losses_.close();
+  factors_.close();
   memory_.release();
   buckets_.clear();
 }
 
 /// Lengths of Q do not follow: only the directions of its columns count.
 void LowRankSums::begin_step(const StepTerms &terms) {
-  in_full_ = terms.in_full;
-  const auto factor = static_cast<float>(terms.loss_scale / std::exchange(scale_, terms.loss_scale));
-  if (factor == 1) return;
-  const DefaultFloats floats;
-  for (const Bucket &bucket : buckets_) {
-    for (const Matrix &matrix : bucket.matrices)
-      std::transform(matrix.lost, matrix.lost + matrix.sizes.count(), matrix.lost, [factor](float value) { return value * factor; });
-  }
+  terms_ = terms;
+  losses_.follow_loss_scale(terms.loss_scale);
 }
 
+/// A step in full leaves Q as it was.
 void LowRankSums::end_step(bool applied) {
-  for (Bucket &bucket : buckets_) {
-    if (!std::exchange(bucket.reduced, false) || !applied) continue;
-    for (Matrix &matrix : bucket.matrices) {
-      std::swap(matrix.lost, matrix.next_lost);
-      std::swap(matrix.factor, matrix.next_factor);
-    }
-  }
+  const bool keep = applied && terms_.across;
+  losses_.end_step(keep, terms_.in_full);
+  factors_.end_step(keep, terms_.in_full && factors_.initial());
 }
 
 /// The first Q is the same on all ranks and in all runs.
 void LowRankSums::forget() {
+  losses_.forget();
+  factors_.forget();
   for (const Bucket &bucket : buckets_) {
     for (const Matrix &matrix : bucket.matrices) {
-      std::fill_n(matrix.lost, matrix.sizes.count(), 0.0F);
-      kernels::initialise(matrix.factor, matrix.sizes.right_count(), kernels::Initialiser::uniform, -1, 1, 0,
+      kernels::initialise(factors_.values(matrix.number), matrix.sizes.right_count(), kernels::Initialiser::uniform, -1, 1, 0,
                           static_cast<uint64_t>(matrix.param), 0);
     }
   }
 }
 
+CarriedState *LowRankSums::carried(Carried kind) {
+  if (kind == Carried::factors) return &factors_;
+  return kind == Carried::residual_sums ? &losses_ : nullptr;
+}
+
+CarriedPart LowRankSums::carried_of(Carried kind, int64_t id, int64_t /*replica*/) {
+  const int64_t home = plan_.param(id).bucket;
+  if (home < 0) return {};
+  for (const Matrix &matrix : buckets_[static_cast<size_t>(home)].matrices) {
+    if (matrix.param == id) return {{0, carried(kind)->count(matrix.number)}, carried(kind)->values(matrix.number)};
+  }
+  return {};
+}
+
 /// A later sum of the same step begins with what the one before has left.
-void LowRankSums::add_lost(Bucket &bucket, float *values) const {
+void LowRankSums::add_lost(Bucket &bucket, float *values) {
   const DefaultFloats floats;
-  const bool first = !std::exchange(bucket.reduced, true);
-  for (const Matrix &matrix : bucket.matrices) {
-    if (first) {
-      std::copy_n(matrix.lost, matrix.sizes.count(), matrix.next_lost);
-      std::copy_n(matrix.factor, matrix.sizes.right_count(), matrix.next_factor);
-    }
+  for (Matrix &matrix : bucket.matrices) {
+    matrix.lost = losses_.edit(matrix.number);
+    matrix.factor = factors_.edit(matrix.number);
     float *of_matrix = values + matrix.begin;
-    for (int64_t i = 0; i < matrix.sizes.count(); ++i) of_matrix[i] += matrix.next_lost[i];
-    if (in_full_) std::fill_n(matrix.next_lost, matrix.sizes.count(), 0.0F);
+    for (int64_t i = 0; i < matrix.sizes.count(); ++i) of_matrix[i] += matrix.lost[i];
+    if (terms_.in_full) std::fill_n(matrix.lost, matrix.sizes.count(), 0.0F);
   }
 }
 
@@ -165,7 +177,7 @@ void LowRankSums::make_left(const Bucket &bucket, const float *values) {
   const DefaultFloats floats;
   float *to = packed_;
   for (const Matrix &matrix : bucket.matrices) {
-    kernels::low_rank_left(matrix.sizes, to, values + matrix.begin, matrix.next_factor);
+    kernels::low_rank_left(matrix.sizes, to, values + matrix.begin, matrix.factor);
     to += matrix.sizes.left_count();
   }
   for (const Range &other : bucket.others) to = std::copy_n(values + other.begin, other.count(), to);
@@ -181,7 +193,7 @@ void LowRankSums::make_right(Bucket &bucket, float *values) {
     if (matrix.finite) {
       kernels::orthonormalise(left, matrix.sizes.rows, rank_, column_);
       kernels::low_rank_right(matrix.sizes, right, values + matrix.begin, left);
-      kernels::low_rank_loss(matrix.sizes, matrix.next_lost, values + matrix.begin, left, right);
+      kernels::low_rank_loss(matrix.sizes, matrix.lost, values + matrix.begin, left, right);
     } else {
       std::fill_n(right, matrix.sizes.right_count(), 0.0F);
     }
@@ -201,7 +213,7 @@ void LowRankSums::make_sums(const Bucket &bucket, float *values) {
   for (const Matrix &matrix : bucket.matrices) {
     if (matrix.finite) {
       kernels::low_rank_product(matrix.sizes, values + matrix.begin, left, right);
-      kernels::keep_columns(matrix.next_factor, right, matrix.sizes.columns, rank_);
+      kernels::keep_columns(matrix.factor, right, matrix.sizes.columns, rank_);
     } else {
       std::fill_n(values + matrix.begin, matrix.sizes.count(), std::numeric_limits<float>::quiet_NaN());
     }
@@ -224,7 +236,7 @@ Task LowRankSums::sum(Group &group, int64_t index, Contribution given, ReduceSca
   const int64_t count = plan_.bucket(index).own.count();
   Bucket &bucket = buckets_[static_cast<size_t>(index)];
   add_lost(bucket, values);
-  if (in_full_ || bucket.matrices.empty()) {
+  if (terms_.in_full || bucket.matrices.empty()) {
     ZERO_CO_AWAIT(sum_over(group, values, count, call.what));
   } else {
     ZERO_CO_AWAIT(sum_factors(group, bucket, values, call.what));

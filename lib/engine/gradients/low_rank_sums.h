@@ -24,8 +24,7 @@ namespace zero {
 /// ranks is the same, and so are all later sums. But differences between ranks, which no sum
 /// contains, do not pile up here, and the divisor may be any.
 ///
-/// Losses and Q are there twice: what a step began with, and what it leaves. A step that is skipped
-/// keeps the first.
+/// Losses and Q are carried to the next step.
 class LowRankSums final : public ReduceStrategy {
  public:
   LowRankSums(const Plan &plan, const ReplicaSettings &replicas) : plan_(plan), rank_(replicas.low_rank) {}
@@ -40,17 +39,22 @@ class LowRankSums final : public ReduceStrategy {
   void begin_step(const StepTerms &terms) override;
   void end_step(bool applied) override;
   void forget() override;
+  CarriedState *carried(Carried kind) override;
+  CarriedPart carried_of(Carried kind, int64_t id, int64_t replica) override;
+
+  /// A tensor as a matrix; if it shortens(), it travels as factors of this rank.
+  static kernels::LowRank sizes_of(const Plan &plan, int64_t id, int64_t rank);
 
  private:
   struct Matrix {
     int64_t param;
     int64_t begin;  ///< in its bucket
     kernels::LowRank sizes;
-    bool finite = true;  ///< in the current sum
-    float *lost = nullptr;
-    float *next_lost = nullptr;
-    float *factor = nullptr;  ///< Q
-    float *next_factor = nullptr;
+    int64_t number = 0;  ///< that of its runs
+    // In the current sum:
+    bool finite = true;
+    float *lost = nullptr;    ///< by this step
+    float *factor = nullptr;  ///< Q, for the next step
   };
   struct Bucket {
     std::vector<Matrix> matrices;
@@ -58,8 +62,7 @@ class LowRankSums final : public ReduceStrategy {
     int64_t left_count = 0;
     int64_t right_count = 0;
     int64_t other_count = 0;
-    int64_t longest = 0;   ///< column of P
-    bool reduced = false;  ///< in this step
+    int64_t longest = 0;  ///< column of P
 
     int64_t given_count() const { return left_count + other_count + right_count; }
   };
@@ -67,7 +70,7 @@ class LowRankSums final : public ReduceStrategy {
 
   static Bucket bucket_of(const Plan &plan, int64_t index, int64_t rank);
   Needs needs() const;
-  void add_lost(Bucket &bucket, float *values) const;
+  void add_lost(Bucket &bucket, float *values);
   void make_left(const Bucket &bucket, const float *values);
   void make_right(Bucket &bucket, float *values);
   void make_sums(const Bucket &bucket, float *values);
@@ -79,8 +82,9 @@ class LowRankSums final : public ReduceStrategy {
   float *packed_ = nullptr;  ///< left factors, other tensors, right factors of a bucket
   double *column_ = nullptr;
   std::vector<Bucket> buckets_;
-  double scale_ = 1;
-  bool in_full_ = false;
+  CarriedState losses_;   ///< by matrix
+  CarriedState factors_;  ///< by matrix
+  StepTerms terms_{};
 };
 
 }  // namespace zero

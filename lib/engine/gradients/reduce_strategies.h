@@ -39,7 +39,8 @@ class ReduceStrategies {
   void begin_step(const StepTerms &terms);
   void end_step(bool applied);
   void forget();
-  Residuals *residuals() const { return over_replicas() != nullptr ? over_replicas()->residuals() : nullptr; }
+  CarriedState *carried(Carried kind) const { return over_replicas() != nullptr ? over_replicas()->carried(kind) : nullptr; }
+  CarriedPart carried_of(Carried kind, int64_t id, int64_t replica) const { return over_replicas()->carried_of(kind, id, replica); }
   /// @}
 
  private:

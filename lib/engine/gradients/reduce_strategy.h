@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/task.h"
+#include "engine/gradients/carried_state.h"
 #include "engine/storage/given_rows.h"
 #include "engine/storage/slot_memory.h"
 #include "group/collectives.h"
@@ -13,8 +14,6 @@
 #include <cstdint>
 
 namespace zero {
-
-class Residuals;
 
 /// One rank's part of a bucket's sum.
 struct Contribution {
@@ -57,8 +56,10 @@ class ReduceStrategy {
   /// `applied`: the step's gradients were applied; otherwise they count as never given.
   virtual void end_step(bool /*applied*/) {}
   virtual void forget() {}
-  /// Coding losses that it keeps; nullptr: none.
-  virtual Residuals *residuals() { return nullptr; }
+  /// The values of this kind that it carries; nullptr: none.
+  virtual CarriedState *carried(Carried) { return nullptr; }
+  /// Those of a tensor that this rank, one of this replica, has of a kind that is carried.
+  virtual CarriedPart carried_of(Carried, int64_t /*id*/, int64_t /*replica*/) { return {}; }
   /// @}
 };
 

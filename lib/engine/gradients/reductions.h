@@ -91,7 +91,8 @@ class Reductions {
   void end_micro_step();
   void end_step(bool applied);
   void forget() { strategies_.forget(); }
-  Residuals *residuals() const { return strategies_.residuals(); }
+  CarriedState *carried(Carried kind) const { return strategies_.carried(kind); }
+  CarriedPart carried_of(Carried kind, int64_t id, int64_t replica) const { return strategies_.carried_of(kind, id, replica); }
   /// @}
 
   bool finite() const { return finite_; }

@@ -5,6 +5,7 @@
 
 #include "checkpoint/description.h"
 #include "core/task.h"
+#include "engine/gradients/carried_state.h"
 #include "engine/optimizer/optimizer.h"
 
 #include <cstddef>
@@ -71,10 +72,16 @@ class SavedState {
   void store_counts(const std::vector<SavedScalars> &sets) const;
   /// @}
 
-  /// @name Coding losses of gradients
+  /// @name Values that strategies of gradients carry from step to step
   /// @{
-  /// nullptr: none are kept.
-  Residuals *residuals() const { return optimizer_->parts_.gradients.reductions().residuals(); }
+  /// nullptr: none of the kind.
+  CarriedState *carried(Carried kind) const { return optimizer_->parts_.gradients.reductions().carried(kind); }
+  /// The part of this rank.
+  CarriedPart carried_of(Carried kind, int64_t id) const {
+    return optimizer_->parts_.gradients.reductions().carried_of(kind, id, replica());
+  }
+  /// Columns of factors; 0: gradients have none.
+  int64_t low_rank() const { return optimizer_->parts_.settings.replicas.low_rank; }
   int64_t replica_count() const { return optimizer_->parts_.settings.replicas.count; }
   int64_t replica() const { return optimizer_->parts_.group->rank() / optimizer_->parts_.ranks(); }
   /// @}
@@ -129,7 +136,7 @@ class SavedState {
   /// Stores rate and momentum of the outer step, if the optimizer has one.
   Status store_outer(const checkpoint::Facts &facts) const;
   /// Called before a load writes its first byte. The optimizer has no valid values until
-  /// finish_load() ends; residuals are zero.
+  /// finish_load() ends; carried values begin anew.
   void begin_load() const;
   /// Copies loaded data from the ranks that own it to all ranks that hold it, and sets the
   /// optimizer running. `scalars` nullptr: scalars stay unchanged. `counts_set`: update counts were
