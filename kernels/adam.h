@@ -9,8 +9,12 @@
 ///   m = fma(1 - beta1, g - m, m)                  when 1 - beta1 < 0.5 in fp32, otherwise
 ///   m = fma((1 - beta1) - 1, g - m, g)            (the nearer end of a linear interpolation)
 ///   v = fma((1 - beta2) * g, g, v * beta2)
-///   p = p + (-lr / (1 - beta1^t) * m) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+///   p = p + (-lr / (1 - beta1^t) * m) / (sqrt(v) / sqrt(1 - beta2^u) + epsilon)
+///   u = t, less the steps that have left v as it was (HyperParameters::second_missed)
 /// @endverbatim
+///
+/// In a step that leaves v as it is (HyperParameters::second_stays), 1 - beta2 counts as 0, beta2
+/// as 1, and the step is not in u. A finite gradient then leaves every bit of v.
 ///
 /// Only operations written as fma are fused, and every operation is correctly rounded. torch
 /// computes the same bits if its square root is correctly rounded; tests/kernels/torch_vectors.py

@@ -36,6 +36,11 @@ struct HyperParameters {
   double initial_accumulator = 0;
   double newton_schulz_steps = 5;  ///< muon
   double trust_ratio = 1;          ///< lamb: the tensor's, from its norms
+  /// @name Adam: the second moment may stay as it is while all else goes on
+  /// @{
+  int64_t second_missed = 0;  ///< earlier steps that did not change it
+  int64_t second_stays = 0;   ///< 1: nor does this one
+  /// @}
 };
 
 /// The constants of an algorithm, made once for many calls of its kernels. Holds the bytes of the

@@ -110,6 +110,7 @@ const (
 	KeyOuterMomentum      = Key(czero.ZERO_KEY_OUTER_MOMENTUM) // of synchronisations of replicas
 	KeySyncMix            = Key(czero.ZERO_KEY_SYNC_MIX)       // of synchronisations of replicas
 	KeyCodeMomentum       = Key(czero.ZERO_KEY_CODE_MOMENTUM)  // of gradients before LineCodeTop; only in a Config
+	KeyCodeFreeze         = Key(czero.ZERO_KEY_CODE_FREEZE)    // an i64: codes of gradients carry the first moment; only in a Config
 )
 
 // Scalars of a running optimizer, all i64: for Optimizer.SetI64.

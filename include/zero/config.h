@@ -315,6 +315,10 @@ enum zero_key {
       replica applies to its gradients before they are coded (momentum correction, replicas.h). It
       stays as it is when the optimizer is created. */
   ZERO_KEY_CODE_MOMENTUM = 415,
+  /** i64, 0 .. 1, default 0. 1 = once codes have begun (ZERO_KEY_CODE_AFTER), ZERO_KEY_GRAD_CODE
+      sends the first moment of adam and adamw in the place of gradients, and the second moment
+      stays as it is (1-bit Adam, replicas.h). Only in the config of an optimizer. */
+  ZERO_KEY_CODE_FREEZE = 416,
 
   /* scalars of a running optimizer: 500 .. 599, for zero_optimizer_get_i64() and _set_i64(). No
      config takes them. */

@@ -64,6 +64,7 @@
  *          m += (1 - beta1) * (g - m)
  *          v = beta2 * v + (1 - beta2) * g^2
  *          p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ *          (v may stay as it is: ZERO_KEY_CODE_FREEZE)
  * adagrad  g += weight_decay * p
  *          v += g^2
  *          p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(v) + epsilon)

@@ -159,6 +159,34 @@
  * keep u, which is plain momentum. A skipped step leaves u as it was, and u follows the loss scale.
  * Micro-steps of a step add mu u once. Saves contain u: see residuals.
  *
+ * **1-bit Adam.** With ZERO_KEY_CODE_FREEZE, coded gradients carry the first moment m of adam and
+ * adamw, and the second moment v stays as it is once codes have begun (Tang et al., "1-bit Adam",
+ * 2021, algorithm 1). g is the sum of gradients of one of F replicas, e its residual, d the divisor
+ * (ZERO_KEY_DIVISOR), a the mean that all replicas decode, and c = beta1 / (1 - beta1):
+ *
+ *     s = e + g + c m d / F;  send C(s);  e = s - D(C(s));  the gradient that is applied = a - c m
+ *
+ * The update m = beta1 m + (1 - beta1)(a - c m) then leaves m = (1 - beta1) a: replicas exchange
+ * their momentum, both ways coded with residuals. The errors of codes do not reach v, so that
+ * ZERO_CODE_SIGN loses little accuracy.
+ * - The first ZERO_KEY_CODE_AFTER steps are plain and travel in full. A tenth to a quarter of all
+ *   steps is usual. v must have settled by then.
+ * - The bias correction of v is that of its last update u: v / (1 - beta2^u), where u counts
+ *   applied steps. If none of the first steps is applied, v still takes the first one that is.
+ * - Saves contain u. A loaded run goes on with the same bits. Without the key, v then goes on from
+ *   its u updates. Setting ZERO_KEY_STEP_COUNT sets u to the same number.
+ * - Lines and steps in full (ZERO_KEY_FLUSH_PERIOD) carry no moment; v stays in all of them.
+ * - Once v stays, an element keeps still if its v is at most 1e-4 of the mean of v over its line of
+ *   up to 256 elements. Its m becomes 0, because its small root would make errors of the line's
+ *   code large. An element that had no gradient before codes began thus never trains. Weight decay
+ *   still moves it.
+ * - A norm in the result is that of a - c m, which has the coding error of the momentum in it.
+ * - ZERO_KEY_BETA1 changes between steps only, and micro-steps may not be of kind REDUCE.
+ * - It needs ZERO_KEY_GRAD_CODE, ZERO_RESIDUAL_F32 and ZERO_KEY_CODE_AFTER above 0. Refused, as
+ *   ZERO_E_UNSUPPORTED: clipping, which would bound that difference, momentum correction, low rank,
+ *   ZERO_KEY_SYNC_PERIOD above 1, other algorithms, and moments that are not f32.
+ * - It takes no memory and no traffic.
+ *
  * **Low rank.** ZERO_CODE_LOW_RANK with ZERO_KEY_CODE_RANK = R sends a matrix of n x m elements as
  * factors of R (n + m) elements (PowerSGD: Vogels et al., 2019). The first dimension of a parameter
  * has n elements, and the others m together. M_i is the gradient of rank i and its residual:

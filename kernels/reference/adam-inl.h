@@ -5,6 +5,8 @@
 #include "kernels/reference/float_bits.h"
 #include "kernels/reference/power-inl.h"
 
+#include <algorithm>
+
 namespace zero::kernels::reference {
 
 struct Adam {
@@ -14,16 +16,22 @@ struct Adam {
   static constexpr int kStates = 2;
   ZERO_ELEMENT static bool uses_states(const Constants &) { return true; }
 
+  /// The updates of the second moment, of which there is one at least.
+  ZERO_ELEMENT static int64_t second_updates(const HyperParameters &hyper) {
+    return std::max<int64_t>(hyper.step - hyper.second_missed - hyper.second_stays, 1);
+  }
+
   ZERO_ELEMENT static Constants without_decay(const HyperParameters &hyper) {
     const double correction1 = 1 - power(hyper.beta1, hyper.step);
-    const double correction2 = 1 - power(hyper.beta2, hyper.step);
+    const double correction2 = 1 - power(hyper.beta2, second_updates(hyper));
+    const double beta2 = hyper.second_stays != 0 ? 1 : hyper.beta2;
     const auto weight = static_cast<float>(1 - hyper.beta1);
     Constants constants = {};
     constants.decay_factor = 1;
     constants.from_moment = weight < 0.5F;
     constants.moment_weight = constants.from_moment ? weight : weight - 1.0F;
-    constants.beta2 = static_cast<float>(hyper.beta2);
-    constants.square_weight = static_cast<float>(1 - hyper.beta2);
+    constants.beta2 = static_cast<float>(beta2);
+    constants.square_weight = static_cast<float>(1 - beta2);
     constants.negative_step = static_cast<float>(-(hyper.lr / correction1));
     constants.root_correction = static_cast<float>(std::sqrt(correction2));
     constants.epsilon = static_cast<float>(hyper.epsilon);

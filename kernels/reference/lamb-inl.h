@@ -28,7 +28,7 @@ struct LambParam {
   ZERO_ELEMENT static Constants constants(const HyperParameters &hyper) {
     return {
         .correction1 = static_cast<float>(1 - power(hyper.beta1, hyper.step)),
-        .root_correction = static_cast<float>(std::sqrt(1 - power(hyper.beta2, hyper.step))),
+        .root_correction = static_cast<float>(std::sqrt(1 - power(hyper.beta2, Adam::second_updates(hyper)))),
         .epsilon = static_cast<float>(hyper.epsilon),
         .weight_decay = static_cast<float>(hyper.weight_decay),
         .negative_step = negative_step(hyper.lr, hyper.trust_ratio),

@@ -124,9 +124,12 @@ float SparseRule::sum_over(const std::vector<Values> &of, size_t id, size_t k, s
   return sum_over(of, id, k, low, middle) + sum_over(of, id, k, middle, high);
 }
 
-void SparseRule::step(int64_t gradients) {
+bool SparseRule::in_full() const {
   const int64_t flush = model_.recipe.flush_period;
-  const bool in_full = made_ < code_.after || (flush > 0 && (made_ + 1) % flush == 0);
+  return made_ < code_.after || (flush > 0 && (made_ + 1) % flush == 0);
+}
+
+SparseRule::Values SparseRule::mean(int64_t gradients, const Values &carried) {
   const auto unit = static_cast<float>(model_.ranks);
   const auto momentum = static_cast<float>(code_.momentum);
   std::vector<Values> sent;
@@ -136,11 +139,11 @@ void SparseRule::step(int64_t gradients) {
       for (size_t k = 0; k < values[id].size(); ++k) {
         given_[id][k] += static_cast<double>(values[id][k]);
         float &velocity = velocities_[replica][id][k];
-        velocity = momentum * velocity + values[id][k];
+        velocity = momentum * velocity + (values[id][k] + carried[id][k]);
         values[id][k] = velocity + losses_[replica][id][k];
       }
     }
-    code(values, losses_[replica], code_.momentum > 0 ? &velocities_[replica] : nullptr, in_full, 1);
+    code(values, losses_[replica], code_.momentum > 0 ? &velocities_[replica] : nullptr, in_full(), 1);
     if (code_.momentum == 0) velocities_[replica] = zeros();
     sent.push_back(values);
   }
@@ -149,14 +152,19 @@ void SparseRule::step(int64_t gradients) {
     for (size_t k = 0; k < results[id].size(); ++k)
       results[id][k] = sum_over(sent, id, k, 0, sent.size()) / unit + result_losses_[id][k] / unit;
   }
-  code(results, result_losses_, nullptr, in_full, unit);
+  code(results, result_losses_, nullptr, in_full(), unit);
+  ++made_;
+  return results;
+}
+
+void SparseRule::step(int64_t gradients) {
+  const Values results = mean(gradients, zeros());
   for (size_t id = 0; id < results.size(); ++id) {
     for (size_t k = 0; k < results[id].size(); ++k) {
       params_[id][k] -= results[id][k];
       applied_[id][k] += static_cast<double>(results[id][k]) * static_cast<double>(model_.ranks);
     }
   }
-  ++made_;
 }
 
 void SparseRule::period(int64_t first, int64_t steps) {

@@ -22,11 +22,22 @@ Model sparse_model(const CodedWorld &world, const SparseCode &code);
 
 class SparseRule {
  public:
+  using Values = std::vector<std::vector<float>>;  ///< by tensor, in whole lines
+
   /// Parameters as a training of the model begins. `code`: that of sparse_model.
   SparseRule(const Model &model, const SparseCode &code);
 
   /// All ranks give the gradients of that step, and the next step is made.
   void step(int64_t gradients);
+  /// The mean of the gradients of the next step, as all replicas decode it. `carried` is added to the sum of each replica before the code.
+  Values mean(int64_t gradients, const Values &carried);
+  /// The next step is made by no one.
+  void skip() { ++made_; }
+  /// The next step codes that element.
+  bool codes(size_t id, size_t k) const { return !in_full() && coded_[id][k / kLine]; }
+  /// From now on codes begin after so many steps.
+  void begin_after(int64_t steps) { code_.after = steps; }
+  Values zeros() const;
   /// A period of steps by each replica, and the plain mean of their coded changes. `first`: gradients of its first step.
   void period(int64_t first, int64_t steps);
 
@@ -35,9 +46,7 @@ class SparseRule {
   double largest_lost() const;
 
  private:
-  using Values = std::vector<std::vector<float>>;  ///< by tensor, in whole lines
-
-  Values zeros() const;
+  bool in_full() const;
   void lay_out();
   /// The sum of a replica's gradients.
   Values sum_of(int64_t replica, int64_t gradients) const;
@@ -47,7 +56,7 @@ class SparseRule {
   static float sum_over(const std::vector<Values> &of, size_t id, size_t k, size_t low, size_t high);
 
   const Model model_;
-  const SparseCode code_;
+  SparseCode code_;
   const int64_t replicas_;
   int64_t made_ = 0;                      ///< steps
   std::vector<std::vector<bool>> coded_;  ///< by tensor and line

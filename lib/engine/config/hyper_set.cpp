@@ -46,8 +46,8 @@ Status check_together(const kernels::HyperParameters &values) {
 
 Status HyperSet::check_key(int32_t key) const {
   const KeyInfo *info = find_key(key);
-  ZERO_CHECK(key != ZERO_KEY_CODE_MOMENTUM, ZERO_E_UNSUPPORTED,
-             "ZERO_KEY_CODE_MOMENTUM stays as the config of the optimizer says; set it there, before zero_optimizer_create");
+  ZERO_CHECK(!is_code_key(key), ZERO_E_UNSUPPORTED,
+             "%s stays as the config of the optimizer says; set it there, before zero_optimizer_create", info->name);
   ZERO_CHECK(info != nullptr && find_hyper_key(key) != nullptr, ZERO_E_UNSUPPORTED,
              "%s %d is no hyper-parameter; those are ZERO_KEY_LOSS_SCALE and what zero/config.h names from 400 to 499",
              info != nullptr ? info->name : "key", key);

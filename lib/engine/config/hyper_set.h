@@ -17,6 +17,9 @@ namespace zero {
 /// True for keys of the outer step of replicas, which are not hyper-parameters of a set.
 constexpr bool is_outer_key(int32_t key) { return key == ZERO_KEY_OUTER_LR || key == ZERO_KEY_OUTER_MOMENTUM || key == ZERO_KEY_SYNC_MIX; }
 
+/// True for keys of the code of gradients, which stay as the config of the optimizer says.
+constexpr bool is_code_key(int32_t key) { return key == ZERO_KEY_CODE_MOMENTUM || key == ZERO_KEY_CODE_FREEZE; }
+
 class HyperSet {
  public:
   /// Reads the config. `algorithm` nullptr: the caller updates the parameters itself, and may use

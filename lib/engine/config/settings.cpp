@@ -2,6 +2,7 @@
 #include "engine/config/settings.h"
 
 #include "core/number_text.h"
+#include "engine/config/code_freeze.h"
 #include "engine/config/shard_weights.h"
 #include "group/group.h"
 #include "kernels/update.h"
@@ -305,6 +306,7 @@ Status read_replicas(const Config &config, const RankPlace &place, Settings *out
   ZERO_TRY(read_gather_code(config, replicas.ranks, out));
   ZERO_TRY(read_residual(config, out));
   ZERO_TRY(read_code_after(config, out));
+  ZERO_TRY(read_code_freeze(config, out));
   if (!replicas.any()) return {};
   ZERO_CHECK(!out->on_device, ZERO_E_UNSUPPORTED,
              "ZERO_KEY_REPLICA_RANKS makes %lld replicas, but with ZERO_KEY_TIER = ZERO_TIER_DEVICE all ranks hold one",
@@ -405,6 +407,7 @@ std::string Settings::text() const {
   add(ZERO_KEY_CODE_TOP, std::to_string(replicas.code_top));
   add(ZERO_KEY_CODE_AFTER, std::to_string(replicas.code_after));
   add(ZERO_KEY_CODE_MOMENTUM, number_text(replicas.code_momentum));
+  add(ZERO_KEY_CODE_FREEZE, std::to_string(replicas.code_freeze ? 1 : 0));
   add(ZERO_KEY_PARAM_RANKS, std::to_string(gathers.param_ranks));
   add_choice(ZERO_KEY_NEIGHBOURS, replicas.ring ? ZERO_NEIGHBOURS_RING : ZERO_NEIGHBOURS_NONE);
   add_choice(ZERO_KEY_RESIDUAL, replicas.residual ? ZERO_RESIDUAL_F32 : ZERO_RESIDUAL_NONE);

@@ -34,6 +34,7 @@ struct ReplicaSettings {
   int64_t code_top;                 ///< values of a line that ZERO_CODE_TOP keeps
   int64_t code_after;               ///< steps before which nothing is coded
   double code_momentum;             ///< that gradients get before they are coded; 0: none
+  bool code_freeze;                 ///< coded gradients carry first moments, and second ones stay
   bool ring;                        ///< periods end with means over neighbours
   bool residual;                    ///< coding losses of gradients are added to later gradients
   /// Steps between two that send all coded values in full; 0: no step does.

@@ -1,6 +1,8 @@
 /// @file Coded lines of this rank's cuts.
 #include "engine/gradients/coded_sums.h"
 
+#include "engine/gradients/moment_freeze.h"
+
 #include <algorithm>
 #include <span>
 
@@ -47,6 +49,7 @@ void CodedSums::close() {
 void CodedSums::begin_step(const StepTerms &terms) {
   across_ = terms.across;
   in_full_ = terms.in_full;
+  carried_ = terms.carried;
   residuals_.follow_loss_scale(terms.loss_scale);
   momentum_.follow_loss_scale(terms.loss_scale);
 }
@@ -80,7 +83,10 @@ Task CodedSums::sum(Group &group, int64_t bucket, Contribution given, ReduceScat
   CodingLoss loss = residuals_.of(bucket, count);
   loss.velocity = momentum_.add(bucket, values);
   bool finite = true;
+  // Replicas have the same moments, so that each adds its share of what all then take off.
+  if (carried_ != nullptr) carried_->add(bucket, full, call.divisor / static_cast<double>(group.size()), values);
   ZERO_CO_AWAIT(coded_.run(group, values, count, full, call.divisor, &finite, loss));
+  if (carried_ != nullptr && !carried_->take_off(bucket, full, values)) finite = false;
   if (const DType dtype = result_dtype(call); dtype != DType::f32) {
     const void *source = values;
     finite = group.reducer()->reduce({call.out, &source, 1, count, DType::f32, ReduceOp::sum, 1, dtype}) && finite;

@@ -1,5 +1,5 @@
 /// @file CodedSums: sums over replicas in a wire code, whose losses are added to later gradients,
-/// and which get momentum before they are coded, if that is asked for.
+/// and which get momentum or carry first moments through the code, if that is asked for.
 #pragma once
 
 #include "engine/compute/coded_mean.h"
@@ -42,6 +42,7 @@ class CodedSums final : public ReduceStrategy {
   /// By bucket and line of this rank's cut: not 0 if it is never coded.
   std::vector<std::vector<uint8_t>> full_lines_;
   std::vector<uint8_t> all_lines_;  ///< as many as the largest cut has, none coded
+  const MomentFreeze *carried_ = nullptr;
   bool across_ = false;
   bool in_full_ = false;
 };

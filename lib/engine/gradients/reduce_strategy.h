@@ -15,6 +15,8 @@
 
 namespace zero {
 
+class MomentFreeze;
+
 /// One rank's part of a bucket's sum.
 struct Contribution {
   std::byte *data = nullptr;  ///< may be changed
@@ -30,6 +32,7 @@ struct StepTerms {
   bool across;        ///< sums are over the ranks of all replicas
   bool in_full;       ///< values that other steps code are sent in full, with earlier losses
   double loss_scale;  ///< gradients are multiplied by it
+  const MomentFreeze *carried = nullptr;  ///< first moments in coded values; nullptr: none
 };
 
 /// Used by one operation at a time.

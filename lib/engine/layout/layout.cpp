@@ -1,11 +1,14 @@
 /// @file From registered parameters to formats, flat spaces and a plan.
 #include "engine/layout/layout.h"
 
+#include "core/config.h"
 #include "core/number_text.h"
 #include "core/partition.h"
 
 #include <algorithm>
 #include <new>
+#include <string_view>
+#include <utility>
 
 namespace zero {
 
@@ -18,6 +21,27 @@ Status Layout::check_matrices() const {
     ZERO_CHECK(!matrix || param.shape.size() == 2, ZERO_E_UNSUPPORTED,
                "%s has %s, but algorithm \"%s\" updates matrices; put it into a parameter set with another algorithm", param.text().c_str(),
                count_text(static_cast<int64_t>(param.shape.size()), "dimension").c_str(), algorithm->name);
+  }
+  return {};
+}
+
+Status Layout::check_code_freeze() const {
+  for (int64_t id = 0; id < params_.size() && settings_.replicas.code_freeze; ++id) {
+    const Param &param = params_[id];
+    if (param.options.frozen || param.tied()) continue;
+    const kernels::Algorithm *algorithm = sets_[static_cast<size_t>(param.options.set)].algorithm();
+    const std::string_view name = algorithm != nullptr ? algorithm->name : settings_.algorithm_name();
+    ZERO_CHECK(name == "adam" || name == "adamw", ZERO_E_UNSUPPORTED,
+               "%s: ZERO_KEY_CODE_FREEZE is 1 and ZERO_KEY_ALGORITHM of its set is \"%s\", but only \"adam\" and \"adamw\" have a second "
+               "moment that can stay and a first one that gradients can carry; use one of them, or leave out ZERO_KEY_CODE_FREEZE",
+               param.name.c_str(), name.data());
+    for (const auto &[key, dtype] : {std::pair{ZERO_KEY_FIRST_MOMENT_DTYPE, param.options.precision.first_moment},
+                                     {ZERO_KEY_SECOND_MOMENT_DTYPE, param.options.precision.second_moment}}) {
+      ZERO_CHECK(dtype == DType::f32, ZERO_E_UNSUPPORTED,
+                 "%s: ZERO_KEY_CODE_FREEZE is 1 and %s is %s, but gradients carry first moments in fp32, as far as second ones allow; use "
+                 "ZERO_DTYPE_F32",
+                 param.name.c_str(), find_key(key)->name, dtype_name(dtype));
+    }
   }
   return {};
 }

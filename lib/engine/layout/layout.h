@@ -22,6 +22,8 @@ class Layout {
 
   /// Checks that algorithms that update matrices were given matrices.
   Status check_matrices() const;
+  /// With ZERO_KEY_CODE_FREEZE, checks that moments of all tensors can be carried and kept.
+  Status check_code_freeze() const;
   Status make(int64_t rank);
   /// Drops the formats; keeps the plan.
   void clear();

@@ -17,7 +17,7 @@ OptimizerParts::OptimizerParts(OptimizerOrigin origin)
       run(loss_scale.first(), memory->device_kernels()),
       verifier(registry.params, state.layout, state.tensors, memory->kernels(), run),
       gradients(state.plan, settings, state.slots, memory->kernels(), registry.params, state.given_rows, trace),
-      updates(state.plan, settings, state.slots, registry.params, state.given_rows, memory->kernels(), registry.sets),
+      updates(state.plan, settings, state.slots, registry.params, state.given_rows, memory->kernels(), registry.sets, state.moment_freeze),
       groups(group),
       gathers(registry.params, state.layout, state.tensors, state.quantized_params, state.given_rows, memory->kernels(), settings, trace),
       first_values(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), gathers, groups),
@@ -75,7 +75,10 @@ Status OptimizerParts::tell_run() {
 void OptimizerParts::plan_next_step() {
   replica_run.calls = call_count();
   replica_run.together = replicas.together(replica_run.calls);
-  gradients.reductions().begin_step({replica_run.together, settings.replicas.in_full(replica_run.calls), run.known().loss_scale.value});
+  const double scale = run.known().loss_scale.value;
+  state.moment_freeze.begin_step(replica_run.calls, run.known().applied_count, scale);
+  gradients.reductions().begin_step({replica_run.together, settings.replicas.in_full(replica_run.calls), scale,
+                                     state.moment_freeze.begun() ? &state.moment_freeze : nullptr});
 }
 
 uint64_t OptimizerParts::hyper_hash(bool with_run) const {

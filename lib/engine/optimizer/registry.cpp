@@ -9,7 +9,7 @@ namespace zero {
 namespace {
 
 constexpr int64_t kMostSets = 4096;
-constexpr bool is_hyper_key(int32_t key) { return key >= 400 && key < 500 && !is_outer_key(key) && key != ZERO_KEY_CODE_MOMENTUM; }
+constexpr bool is_hyper_key(int32_t key) { return key >= 400 && key < 500 && !is_outer_key(key) && !is_code_key(key); }
 constexpr std::array<int32_t, 10> kParamKeys = {ZERO_KEY_SET,         ZERO_KEY_FROZEN,
                                                 ZERO_KEY_GRAD_DTYPE,  ZERO_KEY_MASTER,
                                                 ZERO_KEY_REPLICATED,  ZERO_KEY_FIRST_MOMENT_DTYPE,

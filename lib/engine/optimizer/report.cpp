@@ -191,6 +191,14 @@ void OptimizerReport::describe_replicas(std::string &text) const {
     add_line(text, "gradients get momentum %s before they are coded, which ends for each value when it is sent",
              number_text(replicas.code_momentum).c_str());
   }
+  if (replicas.code_freeze) {
+    const MomentFreeze &freeze = parts_.state.moment_freeze;
+    const std::string stays = "stays as " + count_text(parts_.run.known().applied_count - freeze.missed(), "update") + " left it";
+    add_line(text, "1-bit Adam: coded gradients carry the first moment; the second moment %s",
+             freeze.stays() ? stays.c_str() : "stays from the step on in which codes begin");
+    add_line(text, "  elements whose second moment is at most %s of the mean of their line then keep still",
+             number_text(MomentFreeze::kStill).c_str());
+  }
   if (replicas.code_after > 0)
     add_line(text, "codes begin after %s; all travels in full before", count_text(replicas.code_after, "step").c_str());
   if (!replicas.part()) return;

@@ -47,6 +47,7 @@ constexpr std::array<std::pair<int32_t, const char *>, 4> kCounts = {{{ZERO_KEY_
                                                                       {ZERO_KEY_SKIPPED_COUNT, "skipped_count"},
                                                                       {ZERO_KEY_GROWTH_COUNT, "growth_count"},
                                                                       {ZERO_KEY_OVERFLOW_COUNT, "overflow_count"}}};
+constexpr const char *kSecondMissed = "second_moment_missed";
 constexpr const char *kLossScale = "loss_scale";
 constexpr const char *kDynamic = "loss_scale_dynamic";
 constexpr const char *kOuterLr = "outer_lr";
@@ -164,6 +165,8 @@ kernels::StepState SavedState::run_of(int64_t set) const {
 void SavedState::describe_counts(int64_t set, Facts *out) const {
   kernels::StepState run = run_of(set);
   for (const auto &[key, name] : kCounts) (*out)[name] = std::to_string(*count_of(run, key));
+  const int64_t missed = optimizer_->parts_.state.moment_freeze.missed();
+  if (missed > 0) (*out)[kSecondMissed] = std::to_string(missed);
   (*out)[kLossScale] = hex_float(run.loss_scale.value);
   (*out)[kDynamic] = std::to_string(optimizer_->parts_.loss_scale.rules().dynamic);
 }
@@ -315,6 +318,11 @@ Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
     ZERO_TRY(check_fact(good, name, facts));
     *count_of(out->run, key) = value;
   }
+  if (const auto missed = facts.find(kSecondMissed); missed != facts.end()) {
+    const bool good =
+        read_integer(missed->second, &out->second_missed) && out->second_missed >= 0 && out->second_missed <= out->run.applied_count;
+    ZERO_TRY(check_fact(good, kSecondMissed, facts));
+  }
   const auto scale = facts.find(kLossScale);
   const bool good = scale != facts.end() && read_hex_float(scale->second, &out->run.loss_scale.value) &&
                     check_f64(ZERO_KEY_LOSS_SCALE, out->run.loss_scale.value).ok();
@@ -380,6 +388,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
     const kernels::LossScaleState before = run.loss_scale;
     run.applied_count = scalars->run.applied_count;
     run.skipped_count = scalars->run.skipped_count;
+    optimizer.parts_.state.moment_freeze.set_missed(scalars->second_missed);
     const bool alike = scalars->dynamic_loss_scale == (optimizer.parts_.loss_scale.rules().dynamic != 0);
     run.loss_scale = before;
     if (alike) {

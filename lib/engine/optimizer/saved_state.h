@@ -33,6 +33,7 @@ constexpr bool is_param_slot(int32_t number) { return number == ZERO_SLOT_PARAM 
 struct SavedScalars {
   kernels::StepState run;
   bool dynamic_loss_scale = false;
+  int64_t second_missed = 0;  ///< as in MomentFreeze
 };
 
 class SavedState {

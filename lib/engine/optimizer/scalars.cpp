@@ -49,7 +49,13 @@ Status OptimizerScalars::set_f64(int64_t set, int32_t key, double value) {
   ZERO_TRY(parts_.registry.sets[static_cast<size_t>(set)].get(key, &now));
   ZERO_CHECK(key != ZERO_KEY_MOMENTUM || value == 0 || !lacks_momentum(set), ZERO_E_STATE,
              "momentum was 0 when the optimizer was sealed, so it keeps no momentum buffer; set momentum before zero_optimizer_seal");
-  return parts_.registry.sets[static_cast<size_t>(set)].set(key, value);
+  if (key != ZERO_KEY_BETA1 || !parts_.settings.replicas.code_freeze) return parts_.registry.sets[static_cast<size_t>(set)].set(key, value);
+  ZERO_CHECK(
+      !parts_.gradients.started(), ZERO_E_STATE,
+      "gradients of a step were given, and with ZERO_KEY_CODE_FREEZE they carry first moments by ZERO_KEY_BETA1; set it between steps");
+  ZERO_TRY(parts_.registry.sets[static_cast<size_t>(set)].set(key, value));
+  parts_.plan_next_step();
+  return {};
 }
 
 Status OptimizerScalars::get_f64(int64_t set, int32_t key, double *out) const {
@@ -70,6 +76,7 @@ Status OptimizerScalars::set_i64(int32_t key, int64_t value) {
   ZERO_TRY(parts_.guard.check_call("zero_optimizer_set_i64", CallGuard::Phase::building, CallGuard::Phase::running));
   *count_of(parts_.run.edit(), key) = value;
   if (key == ZERO_KEY_STEP_COUNT) parts_.state.update_counts.set_all(value);
+  if (key == ZERO_KEY_STEP_COUNT) parts_.state.moment_freeze.set_missed(0);
   parts_.replica_run.applied_ahead.assign(parts_.replica_run.applied_ahead.size(), 0);
   if (!parts_.gradients.started()) parts_.plan_next_step();
   // A device gets the counts later, in stream order.

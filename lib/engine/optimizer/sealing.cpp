@@ -92,6 +92,7 @@ Task Sealing::agree_on_plan() {
   ZERO_CO_AWAIT(agree_on(*parts_.group, write_config_digest(&text), "zero_optimizer_seal"));
   ZERO_CO_AWAIT(compare_texts(*parts_.group, kSealedDiffers, text));
   ZERO_CO_TRY(parts_.state.layout.check_matrices());
+  ZERO_CO_TRY(parts_.state.layout.check_code_freeze());
   Status planned = parts_.registry.params.check_order();
   if (planned.ok()) planned = check_room_to_meet();
   if (planned.ok()) planned = parts_.state.layout.make(parts_.rank());

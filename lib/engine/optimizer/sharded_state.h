@@ -1,10 +1,11 @@
 /// @file ShardedState: this rank's share of the model. It holds the layout, the memory of slots,
-/// 8-bit parameters, counts of updates, the rows of a step, and the views that callers get of their
-/// own part. Knows addresses and owners; never the order of calls.
+/// 8-bit parameters, counts of updates, moments that codes freeze, the rows of a step, and the
+/// views that callers get of their own part. Knows addresses and owners; never the order of calls.
 #pragma once
 
 #include "core/task.h"
 #include "engine/compute/step_kernels.h"
+#include "engine/gradients/moment_freeze.h"
 #include "engine/layout/layout.h"
 #include "engine/optimizer/registry.h"
 #include "engine/parameters/quantized_params.h"
@@ -27,7 +28,8 @@ struct ShardedState {
         plan(layout.plan()),
         tensors(registry.params, layout, slots, all),
         quantized_params(registry.params, layout, tensors, kernels),
-        update_counts(kernels) {}
+        update_counts(kernels),
+        moment_freeze(registry.settings.replicas, plan, registry.params, registry.sets, slots) {}
 
   /// A state that every rank keeps follows its owners. A collective over `group`.
   Task follow_owners(Group &group, const Slot &slot, int64_t id) const;
@@ -40,6 +42,7 @@ struct ShardedState {
   TensorSlots tensors;
   QuantizedParams quantized_params;
   UpdateCounts update_counts;
+  MomentFreeze moment_freeze;
   GivenRows given_rows;
   std::vector<View> views;
 };

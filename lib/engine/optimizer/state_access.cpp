@@ -142,6 +142,9 @@ Task StateAccess::write(int64_t id, int32_t slot, int64_t offset, const void *da
   const bool of_param = slot == ZERO_SLOT_PARAM || slot == ZERO_SLOT_PARAM_SCALE;
   ZERO_CO_CHECK(!of_param || !(parts_.gradients.any_acquired() || parts_.gradients.started()), ZERO_E_STATE,
                 "gradients of a step were acquired or given; zero_optimizer_step comes before parameters are written");
+  ZERO_CO_CHECK(slot != ZERO_SLOT_FIRST_MOMENT || !parts_.settings.replicas.code_freeze || !parts_.gradients.started(), ZERO_E_STATE,
+                "gradients of a step were given, and with ZERO_KEY_CODE_FREEZE they carry first moments; zero_optimizer_step comes before "
+                "those are written");
   if (slot == ZERO_SLOT_UPDATE_COUNT) ZERO_CO_TRY(check_update_counts(data, count));
   if (parts_.registry.params[id].count == 0) co_return Status();
   ZERO_CO_AWAIT(parts_.await_readers());

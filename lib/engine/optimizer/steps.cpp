@@ -218,7 +218,10 @@ Task Steps::gather() {
   }
   if (parts_.settings.replicas.delay > 0) ZERO_CO_AWAIT(parts_.replicas.end_step(parts_.replica_run.calls));
   const bool counts = parts_.step.applied || parts_.settings.algorithm == nullptr;
-  if (counts && !parts_.step.skips) parts_.state.update_counts.count(vote_.step_flags().filled());
+  if (counts && !parts_.step.skips) {
+    parts_.state.update_counts.count(vote_.step_flags().filled());
+    parts_.state.moment_freeze.count();
+  }
   if (parts_.paths.device_decides()) {
     parts_.run.end_on_device(counts);
     ZERO_CO_TRY(forget_masters_after_device());

@@ -149,6 +149,8 @@ kernels::UpdateScalars ShardUpdater::scalars_of(const UpdateSegment &piece, cons
   scalars.hyper = sets_[static_cast<size_t>(piece.set)].values();
   // Counts on a device are for its own kernels to read.
   scalars.hyper.step = update_counts_ != nullptr && !settings_.on_device ? update_counts_[piece.param] + 1 : step.step;
+  scalars.hyper.second_missed = freeze_.missed();
+  scalars.hyper.second_stays = freeze_.stays() ? 1 : 0;
   scalars.step = step.step;
   scalars.grad_factor = step.grad_factor;
   scalars.clip_value = clip_value_of(settings_.clipping);

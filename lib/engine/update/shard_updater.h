@@ -6,6 +6,7 @@
 #include "engine/compute/step_kernels.h"
 #include "engine/config/hyper_set.h"
 #include "engine/config/settings.h"
+#include "engine/gradients/moment_freeze.h"
 #include "engine/layout/params.h"
 #include "engine/layout/plan.h"
 #include "engine/ranks/peer_views.h"
@@ -36,8 +37,8 @@ class ShardUpdater {
   /// `rows`: those that the step under way gives; where unfilled parameters stay untouched, only
   /// these are updated.
   ShardUpdater(const Plan &plan, const Settings &settings, const SlotMemory &slots, const Params &params, const GivenRows &rows,
-               Kernels &kernels, const std::vector<HyperSet> &sets)
-      : plan_(plan), settings_(settings), slots_(slots), params_(params), rows_(rows), kernels_(kernels), sets_(sets) {}
+               Kernels &kernels, const std::vector<HyperSet> &sets, const MomentFreeze &freeze)
+      : plan_(plan), settings_(settings), slots_(slots), params_(params), rows_(rows), kernels_(kernels), sets_(sets), freeze_(freeze) {}
 
   /// `all`: this rank updates all parameters, but only its cuts in steps that replicate. `formats`
   /// are those of the plan's spaces, `source` that of slots.
@@ -110,6 +111,7 @@ class ShardUpdater {
   const GivenRows &rows_;
   Kernels &kernels_;
   const std::vector<HyperSet> &sets_;
+  const MomentFreeze &freeze_;
   /// By parameter, if tensors may have no gradient in a step.
   const int64_t *update_counts_ = nullptr;
   Pieces pieces_;

@@ -183,6 +183,8 @@ c_enum! {
         SyncMix = ZERO_KEY_SYNC_MIX,
         /// The momentum that [`LineCode::Top`](crate::LineCode::Top) gives gradients; only in a config.
         CodeMomentum = ZERO_KEY_CODE_MOMENTUM,
+        /// Coded gradients carry the first moment of Adam, whose second stays; only in a config.
+        CodeFreeze = ZERO_KEY_CODE_FREEZE,
         /// Scalar of a running optimizer: steps applied so far.
         StepCount = ZERO_KEY_STEP_COUNT,
         /// Scalar of a running optimizer: steps skipped so far.
