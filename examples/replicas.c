@@ -27,6 +27,7 @@ const char replica_usage[] =
     "  --compress HOW       how sums of gradients travel between replicas; the rest is sent later (--residual f32):\n"
     "                       topk:K     the K largest of each 256 values, K from 1 to 64\n"
     "                       sign       signs, and a mean magnitude for each 256 values\n"
+    "                       1bit-adam:N  after N steps signs of the first moment of adam or adamw, without --clip-norm\n"
     "                       lowrank:R  matrices as factors of rank R, from 1 to 64, with --replica-ranks 1\n"
     "  --code-after N       nothing is coded before N steps were made; default 0\n"
     "  --residual KIND      what rounding to codes loses: none (default), or f32: it is added to the next step's gradients\n"
@@ -68,24 +69,27 @@ static int read_code(const char *name, const char *text, int64_t *out) {
   return -1;
 }
 
-/// The number from 1 to 64 behind a name and a colon; 0: the text is another.
-static int64_t read_count(const char *text, const char *name) {
+/// The number from 1 on behind a name and a colon; 0: the text is another.
+static int64_t read_count(const char *text, const char *name, long most) {
   const size_t length = strlen(name);
   if (strncmp(text, name, length) != 0 || !isdigit((unsigned char)text[length])) return 0;
   char *end;
   const long count = strtol(text + length, &end, 10);
-  return count >= 1 && count <= 64 && !*end ? count : 0;
+  return count >= 1 && count <= most && !*end ? count : 0;
 }
 
 /// Sets what the library needs for one of the codes that lose most of a gradient.
 static int read_compression(const char *name, const char *text, struct replica_options *options) {
-  options->code_top = read_count(text, "topk:");
-  options->code_rank = read_count(text, "lowrank:");
-  if (strcmp(text, "sign") != 0 && !options->code_top && !options->code_rank) {
-    fprintf(stderr, "%s: --%s %s: expected topk:K or lowrank:R with K and R from 1 to 64, or sign\n", program_invocation_short_name, name,
-            text);
+  const int64_t warm_up = read_count(text, "1bit-adam:", 1 << 20);
+  options->code_top = read_count(text, "topk:", 64);
+  options->code_rank = read_count(text, "lowrank:", 64);
+  if (strcmp(text, "sign") != 0 && !options->code_top && !options->code_rank && !warm_up) {
+    fprintf(stderr, "%s: --%s %s: expected topk:K or lowrank:R with K and R from 1 to 64, sign, or 1bit-adam:N with N from 1 to %d\n",
+            program_invocation_short_name, name, text, 1 << 20);
     return -1;
   }
+  options->code_freeze = warm_up > 0;
+  if (warm_up > 0) options->code_after = warm_up;
   options->grad_code = options->code_top ? ZERO_CODE_TOP : options->code_rank ? ZERO_CODE_LOW_RANK : ZERO_CODE_SIGN;
   options->residual = ZERO_RESIDUAL_F32;
   return 1;
@@ -103,6 +107,7 @@ int replica_option(struct replica_options *options, const char *name, const char
   if (strcmp(name, "gather-code") == 0) return read_code(name, text, &options->gather_code);
   if (strcmp(name, "sync-code") == 0) return read_code(name, text, &options->sync_code);
   if (strcmp(name, "compress") == 0) return read_compression(name, text, options);
+  if (strcmp(name, "compress-momentum") == 0) return read_part(name, text, &options->code_momentum);
   if (strcmp(name, "code-after") == 0) return read_whole(name, text, 0, &options->code_after);
   if (strcmp(name, "flush-every") == 0) return read_whole(name, text, 0, &options->flush);
   if (strcmp(name, "strategy") == 0) {
@@ -146,6 +151,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
                  {ZERO_KEY_CODE_TOP, options->code_top, "set values that a code keeps"},
                  {ZERO_KEY_CODE_RANK, options->code_rank, "set rank of factors"},
                  {ZERO_KEY_CODE_AFTER, options->code_after, "set steps before codes"},
+                 {ZERO_KEY_CODE_FREEZE, options->code_freeze, "set moments behind codes"},
                  {ZERO_KEY_NEIGHBOURS, options->neighbours, "set neighbours"},
                  {ZERO_KEY_RESIDUAL, options->residual, "set residual"},
                  {ZERO_KEY_FLUSH_PERIOD, options->flush, "set period of full steps"}};
@@ -154,6 +160,9 @@ int replica_configure(const struct replica_options *options, zero_config *config
   }
   if (options->strategy && failed(zero_config_set_str(config, ZERO_KEY_STRATEGY, options->strategy), "set strategy")) return -1;
   if (options->mix > 0 && failed(zero_config_set_f64(config, ZERO_KEY_SYNC_MIX, options->mix), "set mix")) return -1;
+  if (options->code_momentum > 0 && (failed(zero_config_set_f64(config, ZERO_KEY_CODE_MOMENTUM, options->code_momentum), "set momentum") ||
+                                     failed(zero_config_set_f64(config, ZERO_KEY_MOMENTUM, 0), "set no other momentum")))
+    return -1;
   if (!options->nesterov) return 0;
   return failed(zero_config_set_f64(config, ZERO_KEY_OUTER_LR, 0.7), "set outer rate") ||
                  failed(zero_config_set_f64(config, ZERO_KEY_OUTER_MOMENTUM, 0.9), "set outer momentum")

@@ -21,6 +21,8 @@ struct replica_options {
   int64_t code_top;    /* values of 256 that a code keeps; 0: the code is another */
   int64_t code_rank;   /* of factors of matrices; 0: the code is another */
   int64_t code_after;  /* steps before which nothing is coded */
+  int64_t code_freeze; /* codes carry the first moment of Adam, and its second moment stays */
+  double code_momentum; /* of gradients before the code, in the place of the optimizer's own */
   int64_t residual;  /* a zero_residual */
   int64_t flush;     /* steps from one that sends all in full to the next; 0: none does */
   const char *strategy; /* sets what is not given by its name; NULL: none */

@@ -51,6 +51,7 @@ static const struct refusal kRefusals[] = {
     {"gather-code", NULL, NULL, kTogether},
     {"sync-code", NULL, NULL, kTogether},
     {"compress", NULL, NULL, kTogether},
+    {"compress-momentum", NULL, NULL, kTogether},
     {"code-after", NULL, NULL, kTogether},
     {"residual", NULL, NULL, kTogether},
     {"flush-every", NULL, NULL, kTogether},

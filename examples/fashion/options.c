@@ -30,6 +30,7 @@ static const char kUsage[] =
     "  --batch N            samples per step of all ranks together; default 192\n"
     "  --steps N            stop after this many steps; default 0: after all epochs\n"
     "  --optimizer NAME     adamw (default), adam, adagrad, lamb, lion, sgd, or muon for matrices with adamw for the rest\n"
+    "  --compress-momentum M  with --optimizer sgd and --compress topk:K: momentum before the code, in the place of sgd's own\n"
     "  --lr X               first learning rate, falling to 0 over all epochs; default 0.004 (other optimizers: their own)\n"
     "  --precision P        of parameters and gradients: f32 (default); bf16 or f16, with fp32 master weights\n"
     "  --accumulate K       take each step in K micro-steps, each on a K-th of the step's samples; default 1\n"
@@ -248,6 +249,7 @@ static const struct option kOptions[] = {
     {"gather-code", required_argument, NULL, kReplicas},
     {"sync-code", required_argument, NULL, kReplicas},
     {"compress", required_argument, NULL, kReplicas},
+    {"compress-momentum", required_argument, NULL, kReplicas},
     {"code-after", required_argument, NULL, kReplicas},
     {"residual", required_argument, NULL, kReplicas},
     {"flush-every", required_argument, NULL, kReplicas},
@@ -382,6 +384,10 @@ static int settle(struct options *out) {
   if (out->tier == kNoTier) out->tier = out->device < 0 ? ZERO_TIER_HOST : ZERO_TIER_DEVICE;
   out->own_device = out->own_device && out->mode == kModeLauncher;
   if (out->lr < 0) out->lr = out->recipe->lr;
+  if (out->replicas.code_momentum > 0 && strcmp(out->recipe->algorithm, "sgd") != 0) {
+    fprintf(stderr, "train_fashion: --compress-momentum is for --optimizer sgd, whose momentum it replaces\n");
+    return -1;
+  }
   if (out->first_scale > 0 && !out->dynamic_scale) {
     fprintf(stderr, "train_fashion: --first-scale is for --loss-scale dynamic\n");
     return -1;

@@ -57,6 +57,8 @@ FASHION_ROWS = [
     ("--replica-ranks 1 --compress lowrank:4", 0.5),
     ("--replica-ranks 1 --compress sign", 0.5),
     ("--replica-ranks 1 --compress sign --code-after 234", 0.5),
+    ("--replica-ranks 1 --compress 1bit-adam:94", 0.5),
+    ("--replica-ranks 1 --compress 1bit-adam:234", 0.5),
 ]
 
 

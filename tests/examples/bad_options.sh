@@ -2,8 +2,8 @@
 
 reject_strategies() {
   reject "neighbours x: expected none or ring" --neighbours x
-  for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank lowrank:0 lowrank:65 lowrank:4x; do
-    reject "compress $how: expected topk:K or lowrank:R with K and R from 1 to 64, or sign" --compress "$how"
+  for how in x topk topk: topk:0 topk:65 topk:-1 topk:8x "topk: 8" signs lowrank lowrank:0 lowrank:65 lowrank:4x 1bit-adam 1bit-adam:0; do
+    reject "compress $how: expected topk:K or lowrank:R with K and R from 1 to 64, sign, or 1bit-adam:N" --compress "$how"
   done
   reject "code-after -1: expected a whole number from 0" --compress sign --code-after -1
   reject "param-ranks -2: expected a whole number from -1" --stage 3 --param-ranks -2

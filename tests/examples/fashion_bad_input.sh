@@ -74,12 +74,14 @@ reject "loss-scale inf: expected" --loss-scale inf
 reject "first-scale 1e30: expected a number from 1" --loss-scale dynamic --first-scale 1e30
 reject "first-scale is for --loss-scale dynamic" --loss-scale 8 --first-scale 8
 reject_strategies
+reject "compress-momentum 2: expected a number from 0 to 1" --compress-momentum 2
+reject "compress-momentum is for --optimizer sgd" --replica-ranks 1 --compress topk:8 --compress-momentum 0.5
 reject "server 1024: expected" --server 1024
 reject "staleness -1: expected a whole number from 0" --server 1 --staleness -1
 reject "server 3: there are 2 ranks" --server 3 --ranks 2 --staleness 1
 for option in "stage 3" "bucket-bytes 65536" caller-memory "replica-ranks 1" "param-ranks 1" "sync-every 2" "sync-after 2" "outer mean" \
   "sync-fragments 2" "sync-delay 1" "sync-mix 0.5" "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" \
-  "code-after 2" "residual f32" "flush-every 2" "strategy hsdp" "precision bf16" "device cuda:0" "optimizer lamb" "optimizer muon" \
+  "compress-momentum 0.5"   "code-after 2" "residual f32" "flush-every 2" "strategy hsdp" "precision bf16" "device cuda:0" "optimizer lamb" "optimizer muon" \
   "accumulate 2" "accumulate-manner reduce" "divisor weights" "clip-norm 1" "loss-scale 8" "loss-scale dynamic" "first-scale 8" \
   "save $scratch/refused" "save-every 2" "keep 2" resume "stop-exit 3" report "report-file $scratch/refused"; do
   # shellcheck disable=SC2086

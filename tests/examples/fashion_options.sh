@@ -1,5 +1,5 @@
 #!/bin/sh
-# Precision, micro-steps, clipping, loss scale and every optimizer of train_fashion end with the same bits in all stages. Where micro-steps
+# Precision, micro-steps, clipping, loss scale, sparse codes and every optimizer of train_fashion end with the same bits in all stages. Where micro-steps
 # only cut a batch in parts (--divisor ranks adds sample after sample either way) they change no bit at all.
 # usage: fashion_options.sh TRAIN_FASHION
 set -u
@@ -44,6 +44,9 @@ same --clip-norm 0.1
 for optimizer in adam adagrad lamb lion sgd muon; do same --optimizer $optimizer; done
 same --optimizer muon --precision bf16 --accumulate 2
 same --divisor ranks
+same --replica-ranks 2 --compress 1bit-adam:2
+same --replica-ranks 2 --optimizer sgd --compress topk:8
+same --replica-ranks 2 --optimizer sgd --compress topk:8 --compress-momentum 0.9
 
 own=$(result --precision f16 --accumulate 3 --accumulate-manner reduce --clip-norm 0.5 --caller-memory)
 case $seen in *"${own##*hash=}"*) ;; *) fail "16-bit gradients in the caller's memory end with other bits" ;; esac
