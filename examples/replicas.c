@@ -31,6 +31,8 @@ const char replica_usage[] =
     "                       lowrank:R  matrices as factors of rank R, from 1 to 64, with --replica-ranks 1\n"
     "  --code-after N       nothing is coded before N steps were made; default 0\n"
     "  --residual KIND      what rounding to codes loses: none (default), or f32: it is added to the next step's gradients\n"
+    "  --delay 1            each step applies the gradients of the step before, which are reduced behind this one, with --stage 1;\n"
+    "                       default 0. It needs a lower rate\n"
     "  --flush-every K      every K-th step sends in full what is coded, with what was lost; default 0: none does\n"
     "  --strategy NAME      hsdp, diloco, zeropp or slow_link: sets those of these options that are not given;\n"
     "                       zeropp goes with --stage 3\n";
@@ -110,6 +112,7 @@ int replica_option(struct replica_options *options, const char *name, const char
   if (strcmp(name, "compress-momentum") == 0) return read_part(name, text, &options->code_momentum);
   if (strcmp(name, "code-after") == 0) return read_whole(name, text, 0, &options->code_after);
   if (strcmp(name, "flush-every") == 0) return read_whole(name, text, 0, &options->flush);
+  if (strcmp(name, "delay") == 0) return read_whole(name, text, 0, &options->grad_delay);
   if (strcmp(name, "strategy") == 0) {
     options->strategy = text; /* the library knows the names */
     return 1;
@@ -154,6 +157,7 @@ int replica_configure(const struct replica_options *options, zero_config *config
                  {ZERO_KEY_CODE_FREEZE, options->code_freeze, "set moments behind codes"},
                  {ZERO_KEY_NEIGHBOURS, options->neighbours, "set neighbours"},
                  {ZERO_KEY_RESIDUAL, options->residual, "set residual"},
+                 {ZERO_KEY_GRAD_DELAY, options->grad_delay, "set delay of gradients"},
                  {ZERO_KEY_FLUSH_PERIOD, options->flush, "set period of full steps"}};
   for (size_t i = 0; i < sizeof kChosen / sizeof *kChosen; i++) {
     if (kChosen[i].value != 0 && failed(zero_config_set_i64(config, kChosen[i].key, kChosen[i].value), kChosen[i].what)) return -1;

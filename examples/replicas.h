@@ -24,6 +24,7 @@ struct replica_options {
   int64_t code_freeze; /* codes carry the first moment of Adam, and its second moment stays */
   double code_momentum; /* of gradients before the code, in the place of the optimizer's own */
   int64_t residual;  /* a zero_residual */
+  int64_t grad_delay; /* steps by which updates lag behind their gradients */
   int64_t flush;     /* steps from one that sends all in full to the next; 0: none does */
   const char *strategy; /* sets what is not given by its name; NULL: none */
 };

@@ -55,6 +55,7 @@ static const struct refusal kRefusals[] = {
     {"code-after", NULL, NULL, kTogether},
     {"residual", NULL, NULL, kTogether},
     {"flush-every", NULL, NULL, kTogether},
+    {"delay", NULL, NULL, kTogether},
     {"strategy", NULL, NULL, kTogether},
     {"precision", "f32", NULL, "servers hold and send f32"},
     {"device", "cpu", NULL, "workers compute on the host"},

@@ -4,6 +4,7 @@
 ///
 /// @verbatim
 ///   squares = sum of squares of the reduced gradients, as stored, with the loss scale in them
+///   scale   = the loss scale with which the gradients were given
 ///   norm    = sqrt(squares) / scale if it is wanted, otherwise 0
 ///   factor  = fp32(min(1, clip_norm / (norm + 1e-6)) / scale), as torch.nn.utils.clip_grad_norm_;
 ///             without clipping fp32(1 / scale)
@@ -33,6 +34,7 @@ struct DecisionRules {
   int64_t has_norm = 0;
   double clip_norm = 0;  ///< 0 = off
   LossScaleRules loss_scale;
+  double grad_scale = 0;  ///< that of the gradients; 0: the one in the state
 };
 
 struct LossScaleState {

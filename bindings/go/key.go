@@ -75,6 +75,7 @@ const (
 	KeyFlushPeriod         = Key(czero.ZERO_KEY_FLUSH_PERIOD)          // i64: steps from one that sends all in full to the next; 0: none does
 	KeyParamRanks          = Key(czero.ZERO_KEY_PARAM_RANKS)           // i64: in stage 3, ranks over which parameters are sharded; 0: as states; -1: those of a host
 	KeyNeighbours          = Key(czero.ZERO_KEY_NEIGHBOURS)            // i64, a Neighbours: the replicas that the end of a period averages
+	KeyGradDelay           = Key(czero.ZERO_KEY_GRAD_DELAY)            // i64, 0 or 1: steps by which updates lag behind their gradients
 	KeyStrategy            = Key(czero.ZERO_KEY_STRATEGY)              // str: "hsdp", "diloco", "zeropp" or "slow_link"
 )
 

@@ -253,6 +253,7 @@ static const struct option kOptions[] = {
     {"code-after", required_argument, NULL, kReplicas},
     {"residual", required_argument, NULL, kReplicas},
     {"flush-every", required_argument, NULL, kReplicas},
+    {"delay", required_argument, NULL, kReplicas},
     {"strategy", required_argument, NULL, kReplicas},
     {"server", required_argument, NULL, kServer},
     {"staleness", required_argument, NULL, kStaleness},

@@ -142,6 +142,7 @@ static const struct rule kRules[] = {
     {"code-after", kWhole, AT(replicas.code_after), 0, 1e12, NULL},
     {"residual", kChoice, AT(replicas.residual), 0, 0, kResiduals},
     {"flush-every", kWhole, AT(replicas.flush), 0, 1e12, NULL},
+    {"delay", kWhole, AT(replicas.grad_delay), 0, 1, NULL},
     {"strategy", kText, AT(replicas.strategy), 0, 0, NULL},
     {"server", kWhole, AT(servers.count), 1, 1023, NULL},
     {"staleness", kWhole, AT(servers.staleness), 0, 1e12, NULL},

@@ -411,8 +411,8 @@ ZERO_API int32_t zero_checkpoint_export_async(zero_checkpoint *checkpoint, const
 /**
  * Lists the names that the last load ignored or converted, one a line: the word missing, extra,
  * converted or dropped, and the name in quotes. Dropped are residuals, velocities and factors of
- * coded gradients that do not fit here (replicas.h). They are no error and have no count in the
- * result.
+ * coded gradients (replicas.h), and gradients of delayed updates (optimizer.h), that do not fit
+ * here. They are no error and have no count in the result.
  *
  * @param[in]  checkpoint  The checkpoint.
  * @param[out] out         The lines, always terminated, cut to fit. May be NULL if out_nbytes is 0.

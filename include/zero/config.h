@@ -235,6 +235,10 @@ enum zero_key {
   /** i64, a zero_neighbours, default ZERO_NEIGHBOURS_NONE: the replicas that the end of a period
       (ZERO_KEY_SYNC_PERIOD) averages: all of them, or each with its neighbours (replicas.h). */
   ZERO_KEY_NEIGHBOURS = 347,
+  /** i64, 0 .. 1, default 0: steps by which updates lag behind their gradients (optimizer.h). 1 =
+      each step applies the gradients that the step before was given, and theirs are reduced behind
+      the caller's next pass. Stages 0 and 1. */
+  ZERO_KEY_GRAD_DELAY = 348,
   /** str, default "": a name for keys that suit a link, which are set unless the config sets them
       itself: "hsdp", "diloco", "zeropp" or "slow_link" (replicas.h).
       zero_describe_optimizer() tells them. */

@@ -150,6 +150,44 @@
  * - In other stages create returns ZERO_E_UNSUPPORTED. If ranks cannot reach each other's memory,
  *   seal returns it.
  *
+ * **Delayed update (ZERO_KEY_GRAD_DELAY, stages 0 and 1).** Step call t applies the gradients that
+ * were given before call t - 1, and begins to reduce those given before it. The reduction runs
+ * behind the caller's next pass (PipeDream-2BW: Narayanan et al., 2021, section 3; ZeRO-Offload:
+ * Ren et al., 2021). With the update f and the gradient g at parameters w:
+ *
+ * @verbatim
+ * w(t+1) = w(t) - f(g(w(t-1)))
+ * @endverbatim
+ *
+ * It costs accuracy at once, and needs lower rates. On a quadratic of curvature h, sgd with rate lr
+ * and momentum mu stays stable for lr h < 1 - mu; without delay the bound is 2 (1 + mu). Choose it
+ * only where the reduction takes about as long as the pass, and codes or longer periods lose more
+ * (replicas.h).
+ *
+ * - The first call applies nothing: in its result `step` is as before, and `skipped` and
+ *   `grad_norm` are 0. At the end of a run a call without gradients applies the last ones.
+ * - The result of a call, its weights, its unfilled tensors and the decision to skip are those of
+ *   the gradients that it applies. Rates, the loss scale of the result and reasons to stop are
+ *   those of the call.
+ * - Gradients are divided by the loss scale that held when the call behind them began. An overflow
+ *   is found one call later. Gradients given meanwhile still have the old scale; if they overflow
+ *   too, a dynamic scale falls twice.
+ * - In split steps reduce waits for the sums, and gather begins the next reduction.
+ * - With ZERO_KEY_OVERLAP a progress thread reduces. Otherwise, and where no thread may use the
+ *   transport, the reduction ends within the call. The bits are the same. All collectives but
+ *   param_acquire and micro_step wait for it first, as does release. Its error is that of the next
+ *   call.
+ * - Saves contain the reduced gradients that wait, and a resumed run has the bits of one that never
+ *   stopped, also with other ranks (but `unfilled_count` of its first call is 0). Saves with
+ *   ZERO_UNFILLED_UNTOUCHED do not contain them. A load without the key, or of another gradient
+ *   dtype, drops them (zero_checkpoint_skipped()).
+ * - begin drops gradients that wait, as does a load whose save has none: the first call behind it
+ *   applies nothing. zero_optimizer_sync() leaves them waiting.
+ * - Memory: a second gradient of all elements on every rank. Traffic is that without the key.
+ * - Refused (ZERO_E_UNSUPPORTED): stages 2 and 3, ZERO_KEY_ONE_COPY, ZERO_TIER_DEVICE,
+ *   ZERO_KEY_SYNC_PERIOD above 1, ZERO_RESIDUAL_F32, ZERO_KEY_ROWS, algorithm "custom", and
+ *   micro-steps of kind REDUCE. Algorithm "none" is ZERO_E_INVALID_ARGUMENT.
+ *
  * **Devices (ZERO_KEY_DEVICE) with ZERO_TIER_HOST (ZERO_KEY_TIER).** States, and all else that the
  * library keeps, stay in host memory, and updates are made there (Ren et al., "ZeRO-Offload",
  * 2021). Gradients given to grad_ready, and dst given to param_acquire, may be memory of that CUDA
@@ -836,7 +874,8 @@ ZERO_API int32_t zero_optimizer_set_weight(zero_optimizer *optimizer, double wei
  * @param[in] kind       A zero_micro_step. If it is REDUCE on one rank, it is REDUCE on all.
  * @param[in] stream     NULL, or a stream of ZERO_KEY_DEVICE.
  * @return ZERO_OK. ZERO_E_STATE while gradients are acquired, after a micro-step of kind LAST, or
- *         if a weight was set before the first micro-step.
+ *         if a weight was set before the first micro-step. ZERO_E_UNSUPPORTED for REDUCE with
+ *         ZERO_KEY_GRAD_DELAY.
  * @since ZERO_0.1
  */
 ZERO_API int32_t zero_optimizer_micro_step(zero_optimizer *optimizer, int32_t kind, void *stream);

@@ -32,7 +32,7 @@ extern "C" {
 enum zero_memory {
   ZERO_MEMORY_TOTAL = 0,     /**< All categories together. */
   ZERO_MEMORY_PARAM = 1,     /**< Parameters this rank keeps. */
-  ZERO_MEMORY_GRAD = 2,      /**< Gradients this rank keeps. */
+  ZERO_MEMORY_GRAD = 2,      /**< Gradients this rank keeps; twice with ZERO_KEY_GRAD_DELAY. */
   ZERO_MEMORY_STATE = 3,     /**< Optimizer states, and update counts (8 bytes per tensor). */
   ZERO_MEMORY_GRAD_POOL = 4, /**< Stages 2 and 3: buckets of gradients not yet reduced. */
   /** Stage 3: gathered parameters; before begin: whole first values. */

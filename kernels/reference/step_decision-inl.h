@@ -30,7 +30,7 @@ ZERO_ELEMENT void follow_overflow(const LossScaleRules &rules, bool overflowed, 
 
 ZERO_ELEMENT void decide(const DecisionRules &rules, bool nonfinite, double squares, StepState &run) {
   constexpr double kClipEpsilon = 1e-6;
-  const double scale = run.loss_scale.value;
+  const double scale = rules.grad_scale > 0 ? rules.grad_scale : run.loss_scale.value;
   const bool found = nonfinite || (rules.has_norm != 0 && !std::isfinite(squares));
   run.skips = rules.skips_nonfinite != 0 && found ? 1 : 0;
   run.skipped_count += run.skips;

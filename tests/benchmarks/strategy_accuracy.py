@@ -59,6 +59,7 @@ FASHION_ROWS = [
     ("--replica-ranks 1 --compress sign --code-after 234", 0.5),
     ("--replica-ranks 1 --compress 1bit-adam:94", 0.5),
     ("--replica-ranks 1 --compress 1bit-adam:234", 0.5),
+    ("--stage 1 --delay 1", 0.5),
 ]
 
 

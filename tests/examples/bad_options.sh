@@ -10,6 +10,7 @@ reject_strategies() {
   reject "sync-after -1: expected a whole number from 0" --sync-every 2 --sync-after -1
   reject "sync-fragments 0: expected" --sync-fragments 0
   reject "sync-delay -1: expected" --sync-delay -1
+  reject "delay -1: expected a whole number from 0" --delay -1
   reject "sync-mix 1.5: expected" --sync-mix 1.5
   reject "sync-mix nan: expected" --sync-mix nan
   reject "server 0: expected a whole number from 1 to 1023" --server 0

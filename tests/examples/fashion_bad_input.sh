@@ -81,7 +81,8 @@ reject "staleness -1: expected a whole number from 0" --server 1 --staleness -1
 reject "server 3: there are 2 ranks" --server 3 --ranks 2 --staleness 1
 for option in "stage 3" "bucket-bytes 65536" caller-memory "replica-ranks 1" "param-ranks 1" "sync-every 2" "sync-after 2" "outer mean" \
   "sync-fragments 2" "sync-delay 1" "sync-mix 0.5" "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" \
-  "compress-momentum 0.5"   "code-after 2" "residual f32" "flush-every 2" "strategy hsdp" "precision bf16" "device cuda:0" "optimizer lamb" "optimizer muon" \
+  "compress-momentum 0.5" "code-after 2" "residual f32" "flush-every 2" "delay 1" "strategy hsdp" "precision bf16" "device cuda:0" \
+  "optimizer lamb" "optimizer muon" \
   "accumulate 2" "accumulate-manner reduce" "divisor weights" "clip-norm 1" "loss-scale 8" "loss-scale dynamic" "first-scale 8" \
   "save $scratch/refused" "save-every 2" "keep 2" resume "stop-exit 3" report "report-file $scratch/refused"; do
   # shellcheck disable=SC2086

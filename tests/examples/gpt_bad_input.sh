@@ -65,7 +65,7 @@ reject "temperature -1: expected" --temperature -1
 reject_strategies
 reject "staleness x: expected" --server 1 --staleness x
 for option in "stage 3" "replica-ranks 1" "param-ranks 1" "sync-every 2" "sync-after 2" "outer mean" "sync-fragments 2" "sync-delay 1" "sync-mix 0.5" \
-  "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" "code-after 2" "residual f32" "flush-every 2" \
+  "neighbours ring" "grad-code i8" "gather-code i8" "sync-code i8" "compress sign" "code-after 2" "residual f32" "flush-every 2" "delay 1" \
   "strategy hsdp" "precision bf16" "micro-steps 2" "clip-norm 1" "warm-up 40" "validate 5" "save $scratch/refused" \
   "save-every 2" "keep 2" resume "stop-exit 3" "export $scratch/refused" report "report-file $scratch/refused" "plot $scratch/refused" \
   "write-first $scratch/refused" "write-gradients $scratch/refused" "write-logits $scratch/refused"; do

@@ -190,6 +190,7 @@ Task Checkpoint::read_save(std::shared_ptr<LoadJob> job, bool *out_damaged) {
     for (const int64_t section : mine->plan.sets[number]) {
       of_sets.emplace_back();
       if (planned.ok()) planned = SavedState::read_scalars(description.sections[static_cast<size_t>(section)].facts, &of_sets.back());
+      if (!mine->plan.gradients_copied[number]) of_sets.back().gradient_scale = 0;
     }
   }
   ZERO_CO_AWAIT(agree(std::move(planned)));

@@ -2,6 +2,7 @@
 #include "engine/checkpoint/load_plan.h"
 
 #include "engine/checkpoint/carried_sections.h"
+#include "engine/checkpoint/saved_gradients.h"
 #include "engine/checkpoint/saved_names.h"
 #include "engine/checkpoint/state_sets.h"
 
@@ -91,6 +92,7 @@ class Planner {
     for (int64_t id = 0; id < params.size(); ++id) {
       if (!params[id].tied()) ZERO_TRY(add_tensor(number, optimizer, id, &places[static_cast<size_t>(id)]));
     }
+    if (!params_alone_) plan_gradients(optimizer.state, saved_, places, &plan_);
     if (!params_alone_) ZERO_TRY(plan_carried(optimizer.state, optimizer.prefix, saved_, places, &plan_));
     for (int64_t id = 0; id < params.size() && params_alone_; ++id) {
       if (params[id].tied()) ZERO_TRY(add_second_name(optimizer, id, places[static_cast<size_t>(params.holder(id))]));
@@ -280,7 +282,7 @@ class Planner {
 
   Status add_states(size_t number, const SavedState &state, int64_t id, SavedPlace place, const std::string &name) {
     const SavedTensor &tensor = tensor_at(place);
-    std::set<std::string> known = {"param", "param_scale", "master"};
+    std::set<std::string> known = {"param", "param_scale", "master", kGradientSlot};
     for (const SlotFormat &format : state.slots_of(id)) {
       const std::string slot = disk_slot_name(format.number);
       if (!known.insert(slot).second) continue;
@@ -370,11 +372,9 @@ class Planner {
 
   void add_extras() {
     for (const SavedThings::Extra &extra : things_.extras()) {
-      int64_t found = -1;
-      for (size_t index = 0; index < saved_.extras.size(); ++index) {
-        if (renames_.here(saved_.extras[index].name) == extra.name) found = static_cast<int64_t>(index);
-      }
-      const SavedExtra *saved = found >= 0 ? &saved_.extras[static_cast<size_t>(found)] : nullptr;
+      const auto is_it = [&](const SavedExtra &there) { return renames_.here(there.name) == extra.name; };
+      const int64_t found = std::find_if(saved_.extras.begin(), saved_.extras.end(), is_it) - saved_.extras.begin();
+      const SavedExtra *saved = found < std::ssize(saved_.extras) ? &saved_.extras[static_cast<size_t>(found)] : nullptr;
       const bool fits = saved != nullptr && saved->type == checkpoint::disk_type_of(extra.dtype) && saved->shape == extra.shape;
       if (!fits) {
         missing_.add(quoted_name(extra.name) + (saved != nullptr ? " (of another dtype or shape)" : ""));

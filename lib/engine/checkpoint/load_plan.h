@@ -48,6 +48,7 @@ struct LoadPlan {
   std::vector<std::vector<int64_t>> sets;
   std::vector<bool> counts_copied;  ///< by optimizer: update counts are in the save
   std::vector<LoadedCarried> carried;  ///< the same kinds on all ranks
+  std::vector<bool> gradients_copied;  ///< by optimizer: the save has gradients that wait
   int64_t missing = 0;
   int64_t extra = 0;
   int64_t converted = 0;

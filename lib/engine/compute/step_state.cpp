@@ -30,6 +30,11 @@ void StepState::decide(const kernels::DecisionRules &rules, bool nonfinite, doub
   tell();
 }
 
+void StepState::leave_out() {
+  state_.skips = 0;
+  state_.grad_norm = 0;
+}
+
 void StepState::decide_on_device(const kernels::DecisionRules &rules, bool captured) {
   captured_ = captured_ || captured;
   if (!captured) tell();

@@ -36,6 +36,8 @@ class StepState {
   /// @name Decisions
   /// @{
   void decide(const kernels::DecisionRules &rules, bool nonfinite, double squares);
+  /// Nothing is there to be applied or skipped.
+  void leave_out();
   /// Decides by the results of kernels. `captured`: the decision is part of a graph, and repeats
   /// with each run of it.
   void decide_on_device(const kernels::DecisionRules &rules, bool captured);

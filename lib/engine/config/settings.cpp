@@ -3,6 +3,7 @@
 
 #include "core/number_text.h"
 #include "engine/config/code_freeze.h"
+#include "engine/config/grad_delay.h"
 #include "engine/config/shard_weights.h"
 #include "group/group.h"
 #include "kernels/update.h"
@@ -356,6 +357,7 @@ Status read_settings(const Config &config, const RankPlace &place, Settings *out
   ZERO_TRY(read_tier(config, place.size, &settings));
   ZERO_TRY(read_replicas(config, place, &settings));
   ZERO_TRY(read_param_ranks(config, place, &settings));
+  ZERO_TRY(read_grad_delay(config, &settings));
   ZERO_TRY(parse_shard_weights(config.str(ZERO_KEY_SHARD_WEIGHTS), settings.replicas.ranks, &settings.shard_weights,
                                settings.replicas.any() ? "a replica" : "the group"));
   settings.memory.hook = config.hook;
@@ -423,6 +425,7 @@ std::string Settings::model_text() const {
       setting_text(ZERO_KEY_NONFINITE, choice_name(ZERO_KEY_NONFINITE, skips_nonfinite ? ZERO_NONFINITE_SKIP : ZERO_NONFINITE_PROPAGATE));
   text += "\n" + setting_text(ZERO_KEY_CLIP_NORM, number_text(clipping.norm));
   text += "\n" + setting_text(ZERO_KEY_CLIP_VALUE, number_text(clipping.value));
+  text += "\n" + setting_text(ZERO_KEY_GRAD_DELAY, std::to_string(delays_grads ? 1 : 0));
   return text + "\n" + setting_text(ZERO_KEY_GRAD_NORM, std::to_string(grad_norm ? 1 : 0)) + "\n";
 }
 

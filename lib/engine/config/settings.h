@@ -117,6 +117,7 @@ struct Settings {
   bool average;
   GatherSettings gathers;
   bool overlap;
+  bool delays_grads;  ///< each step applies the gradients given before the step before it
   Monitoring monitoring;
   int64_t device;  ///< device that may hold gradients and parameters of the caller; -1 = host only
   bool on_device;  ///< the optimizer keeps its memory there too

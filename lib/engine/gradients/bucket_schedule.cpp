@@ -2,6 +2,7 @@
 #include "engine/gradients/bucket_schedule.h"
 
 #include <new>
+#include <span>
 #include <utility>
 
 namespace zero {
@@ -21,7 +22,25 @@ Status BucketSchedule::open(std::shared_ptr<Group> group, const MemorySource &so
     at(index).dtype = slots_.place(slots_.grad(), index).dtype;
     sizes.push_back(nbytes_of(index));
   }
+  if (state_.delays) ZERO_TRY(make_waiting(source));
   return pooled() ? pool_.open(source, sizes, plan_.held_bucket_count(), settings_.buckets.pool_limit) : Status();
+}
+
+int64_t BucketSchedule::waiting_nbytes(std::span<const Format> formats) const {
+  int64_t nbytes = 0;
+  for (const int64_t index : plan_.order()) {
+    const PlannedBucket &bucket = plan_.bucket(index);
+    nbytes += Arena::view_nbytes(bucket.flat.count() * dtype_nbytes(formats[static_cast<size_t>(bucket.space)].grad));
+  }
+  return settings_.delays_grads ? nbytes : 0;
+}
+
+Status BucketSchedule::make_waiting(const MemorySource &source) {
+  int64_t nbytes = 0;
+  for (const int64_t index : plan_.order()) nbytes += Arena::view_nbytes(nbytes_of(index));
+  ZERO_TRY(Arena::create_private(source, ZERO_MEMORY_GRAD, nbytes, &waiting_));
+  for (const int64_t index : plan_.order()) at(index).waiting = waiting_.take(Arena::view_nbytes(nbytes_of(index)));
+  return {};
 }
 
 void BucketSchedule::expect(int64_t index, int64_t count, RowMarks rows) {
@@ -33,6 +52,7 @@ void BucketSchedule::close() {
   if (group_ != nullptr && pool_.mapping() != nullptr) group_->transport().unshare(*pool_.mapping());
   group_.reset();
   pool_.release();
+  waiting_.release();
   buckets_.clear();
 }
 
@@ -105,12 +125,33 @@ void BucketSchedule::submit_in_turn(Reductions::Goal goal) {
   for (; !all_submitted(); ++next_submitted_) {
     const int64_t index = plan_.order()[next_submitted_];
     if (at(index).missing > 0) return;
-    reductions_.submit(index, {at(index).data, at(index).rows}, goal);
+    reductions_.submit(index, {bring(index), at(index).rows}, goal);
   }
 }
 
+/// Contributions that waited are copied, because updates read the slots at addresses that stay.
+std::byte *BucketSchedule::bring(int64_t index) {
+  if (!state_.delays) return at(index).data;
+  std::byte *slot = slots_.place(slots_.grad(), index).at(0);
+  kernels_.copy(slot, at(index).waiting, at(index).dtype, plan_.bucket(index).flat.count(), nbytes_of(index));
+  return slot;
+}
+
+void BucketSchedule::bring_all() {
+  for (const int64_t index : plan_.order()) (void)bring(index);
+}
+
+Status BucketSchedule::check_submitted() const {
+  ZERO_CHECK(all_submitted(), ZERO_E_OUT_OF_MEMORY, "out of memory for the operations of a step");
+  return {};
+}
+
 Task BucketSchedule::wait() {
-  ZERO_CO_CHECK(all_submitted(), ZERO_E_OUT_OF_MEMORY, "out of memory for the operations of a step");
+  ZERO_CO_TRY(check_submitted());
+  co_return co_await wait_for_submitted();
+}
+
+Task BucketSchedule::wait_for_submitted() {
   while (reductions_.under_way()) {
     OperationEnd end(reductions_.queue(), reductions_.oldest());
     ZERO_CO_AWAIT(end);
@@ -133,7 +174,9 @@ void BucketSchedule::begin_micro_step() {
 }
 
 void BucketSchedule::begin_step() {
-  for (const int64_t index : plan_.order()) at(index).data = pooled() ? nullptr : slots_.place(slots_.grad(), index).at(0);
+  for (const int64_t index : plan_.order()) {
+    at(index).data = pooled() ? nullptr : state_.delays ? at(index).waiting : slots_.place(slots_.grad(), index).at(0);
+  }
   begin_micro_step();
 }
 

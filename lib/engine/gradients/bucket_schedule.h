@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace zero {
@@ -24,11 +25,14 @@ class BucketSchedule {
 
   /// Allocates the pool where one is needed. `group`: of the reductions.
   Status open(std::shared_ptr<Group> group, const MemorySource &source);
+  /// With delays: bytes of the memory in which contributions wait. `formats`: those of the plan.
+  int64_t waiting_nbytes(std::span<const Format> formats) const;
   void close();
   /// A micro-step brings so many elements of the bucket, and marks `rows`.
   void expect(int64_t index, int64_t count, RowMarks rows);
 
-  /// Contributions of stages 2 and 3 lie in buffers, all others in the gradient slot.
+  /// Contributions of stages 2 and 3 lie in buffers, all others in the gradient slot. With delays
+  /// they wait in memory of their own before they are brought there.
   bool pooled() const { return !state_.alone && settings_.stage >= 2; }
   DType dtype(int64_t index) const { return at(index).dtype; }
   /// The bucket's contribution; nullptr: no buffer was taken yet.
@@ -49,8 +53,13 @@ class BucketSchedule {
   void submit(int64_t completed = -1);
   /// Takes note of reductions that have ended. Returns the first error met.
   Status reap();
+  Status check_submitted() const;
   /// Waits until every bucket is reduced.
   Task wait();
+  /// Waits until what was submitted has ended.
+  Task wait_for_submitted();
+  /// In a world of one, with delays: brings all contributions to their slots.
+  void bring_all();
   /// Once micro-steps are summed: divides the sums into the slots.
   Task reduce_sums();
 
@@ -65,6 +74,7 @@ class BucketSchedule {
   struct Bucket {
     DType dtype = DType::f32;
     std::byte *data = nullptr;
+    std::byte *waiting = nullptr;  ///< with delays: the memory of its contribution
     int64_t expected = 0;  ///< elements, once per name
     int64_t missing = 0;
     RowMarks rows;
@@ -76,6 +86,8 @@ class BucketSchedule {
   bool all_submitted() const { return next_submitted_ == plan_.order().size(); }
   bool take_free(int64_t index, std::byte *own);
   void submit_in_turn(Reductions::Goal goal);
+  Status make_waiting(const MemorySource &source);
+  std::byte *bring(int64_t index);
 
   const Plan &plan_;
   const Settings &settings_;
@@ -85,6 +97,7 @@ class BucketSchedule {
   Reductions &reductions_;
   std::shared_ptr<Group> group_;
   BucketPool pool_;
+  Arena waiting_;
   std::vector<Bucket> buckets_;
   size_t next_submitted_ = 0;  ///< place in the plan's order of the next bucket to submit
   bool weight_sent_ = false;   ///< in this micro-step

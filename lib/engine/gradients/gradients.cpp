@@ -9,10 +9,13 @@ namespace zero {
 Status Gradients::open(const std::shared_ptr<Group> &group, std::shared_ptr<Group> across, bool alone, const MemorySource &source,
                        std::vector<bool> counted) {
   state_.alone = alone;
+  state_.delays = settings_.delays_grads;
+  held_ = {.filled = std::vector<uint8_t>(plan_.params().size())};
   ZERO_TRY(schedule_.open(group, source));
   accumulator_.open(group, source, settings_.grad_norm && std::find(counted.begin(), counted.end(), false) == counted.end());
   ZERO_TRY(reductions_.open(group, std::move(across), source, std::move(counted)));
-  end_step(false);
+  reductions_.end_step(false);
+  begin_step();
   return {};
 }
 
@@ -78,14 +81,18 @@ void Gradients::open_micro_step(MicroStep kind) {
   accumulator_.begin_micro_step();
 }
 
+/// Local sums become the contribution.
+void Gradients::close_local_sums() {
+  if (state_.kind != MicroStep::local) return;
+  state_.local_weight = state_.contribution_weight();
+  state_.weight = 0;
+  state_.kind = MicroStep::last;
+  schedule_.begin_micro_step();
+}
+
 /// A micro-step of any kind may be the last: local sums are then reduced, and reduced sums divided.
 Task Gradients::finish() {
-  if (state_.kind == MicroStep::local) {
-    state_.local_weight = state_.contribution_weight();
-    state_.weight = 0;
-    state_.kind = MicroStep::last;
-    schedule_.begin_micro_step();
-  }
+  close_local_sums();
   if (state_.alone || late()) {
     ZERO_CO_AWAIT(accumulator_.fill_rest());
     accumulator_.finish_slots();
@@ -101,8 +108,60 @@ Task Gradients::reduce_late() {
   co_return co_await reduce_rest();
 }
 
+Task Gradients::hold(double loss_scale) {
+  close_local_sums();
+  state_.reducing = true;
+  ZERO_CO_AWAIT(accumulator_.fill_rest());
+  if (state_.alone) {
+    schedule_.bring_all();
+    accumulator_.finish_slots();
+  } else {
+    ZERO_CO_TRY(schedule_.check_submitted());
+  }
+  note_held(loss_scale);
+  begin_step();
+  if (!reductions_.overlapping()) ZERO_CO_AWAIT(settle());
+  co_return Status();
+}
+
+void Gradients::note_held(double loss_scale) {
+  held_.any = true;
+  held_.loss_scale = loss_scale;
+  held_.unfilled_count = accumulator_.unfilled_count();
+  for (size_t id = 0; id < held_.filled.size(); ++id) held_.filled[id] = accumulator_.filled(static_cast<int64_t>(id)) ? 1 : 0;
+  held_.finite = accumulator_.finite();
+  held_.weight = state_.contribution_weight();
+}
+
+void Gradients::drop() {
+  if (!state_.delays) return;
+  reductions_.end_step(false);
+  forget_held();
+}
+
+/// A save does not tell how many elements were missing on each rank.
+void Gradients::take_loaded(double loss_scale, double weight) {
+  reductions_.take_sums(weight, !state_.alone);
+  held_.any = true;
+  held_.loss_scale = loss_scale;
+  held_.unfilled_count = 0;
+  std::fill(held_.filled.begin(), held_.filled.end(), 1);
+  held_.finite = reductions_.finite();
+  held_.weight = weight;
+}
+
+void Gradients::forget_held() {
+  held_.any = false;
+  held_.finite = true;
+}
+
 void Gradients::end_step(bool applied) {
   reductions_.end_step(applied);
+  forget_held();
+  if (!state_.delays) begin_step();
+}
+
+void Gradients::begin_step() {
   state_.begin_step();
   schedule_.begin_step();
   accumulator_.begin_step();

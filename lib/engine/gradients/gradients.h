@@ -66,6 +66,35 @@ class Gradients {
   /// Ends the step; `applied` as in ReduceStrategy.
   void end_step(bool applied);
 
+  /// @name Delays: the gradients in the slots were given before the step before
+  /// @{
+  bool delays() const { return state_.delays; }
+  /// There are such gradients.
+  bool holds() const { return !state_.delays || held_.any; }
+  /// After end_step(): what was given since then comes into the slots, and its reductions begin.
+  /// They have ended on return where nothing else would advance them. `loss_scale`: as they were
+  /// given with it.
+  Task hold(double loss_scale);
+  /// Waits for these reductions. All ranks have begun theirs, or have failed.
+  Task settle() { return schedule_.wait_for_submitted(); }
+  /// The same for a thread that gives the memory back next.
+  void settle_before_close() {
+    if (state_.delays) reductions_.wait_to_the_end();
+  }
+  /// Forgets such gradients. Only once they are reduced.
+  void drop();
+  /// They were loaded into the slots, with this loss scale and sum of weights.
+  void take_loaded(double loss_scale, double weight);
+  /// The loss scale that they were given with; 0 without delays.
+  double loss_scale() const { return state_.delays ? held_.loss_scale : 0; }
+  /// @}
+
+  /// @name As in GradientAccumulator, of the gradients of the step under way
+  /// @{
+  bool filled(int64_t id) const { return state_.delays ? held_.filled[static_cast<size_t>(id)] != 0 : accumulator_.filled(id); }
+  int64_t unfilled_count() const { return state_.delays ? held_.unfilled_count : accumulator_.unfilled_count(); }
+  /// @}
+
   /// True while a tensor is acquired and not yet all ready.
   bool any_acquired() const { return state_.acquired_count > 0; }
   /// True when gradients of this step were given.
@@ -77,8 +106,8 @@ class Gradients {
 
   /// @name Findings of finish() or reduce_late()
   /// @{
-  bool finite() const { return (state_.alone ? accumulator_.finite() : reductions_.finite()) && kernels_.passed(); }
-  double weight_sum() const { return state_.alone ? state_.contribution_weight() : reductions_.weight_sum(); }
+  bool finite() const { return (state_.alone ? finite_alone() : reductions_.finite()) && kernels_.passed(); }
+  double weight_sum() const { return state_.alone ? weight_alone() : reductions_.weight_sum(); }
   kernels::ExactSum squares();
   /// In a world of one: lets the kernels add up the squares, and does not wait for them.
   void add_squares(kernels::ExactSum &sum) const;
@@ -88,14 +117,31 @@ class Gradients {
   int64_t accumulated_nbytes() const { return accumulator_.local_nbytes() + reductions_.sums_nbytes(); }
 
  private:
+  /// With delays: findings about the gradients in the slots, from when they came there.
+  struct Held {
+    bool any = false;
+    double loss_scale = 1;
+    int64_t unfilled_count = 0;
+    std::vector<uint8_t> filled;  ///< by parameter
+    bool finite = true;           ///< in a world of one
+    double weight = 0;            ///< in a world of one
+  };
+
   Task reduce_rest();
   void open_micro_step(MicroStep kind);
+  void close_local_sums();
+  void begin_step();
+  void note_held(double loss_scale);
+  void forget_held();
+  bool finite_alone() const { return state_.delays ? held_.finite : accumulator_.finite(); }
+  double weight_alone() const { return state_.delays ? held_.weight : state_.contribution_weight(); }
 
   const Plan &plan_;
   const Settings &settings_;
   const SlotMemory &slots_;
   const Kernels &kernels_;
   MicroStepState state_;
+  Held held_;
   Reductions reductions_;
   BucketSchedule schedule_;
   GradientAccumulator accumulator_;

@@ -21,6 +21,7 @@ enum class MicroStep : int32_t {
 struct MicroStepState {
   bool alone = false;  ///< in a world of one nothing is reduced: the slot is the contribution
   bool fuses = false;  ///< contributions may wait in their slots until the update sums them
+  bool delays = false;  ///< contributions wait beside their slots, which the step before uses
 
   // The step:
   bool started = false;       ///< gradients were given or a micro-step was begun
@@ -39,7 +40,7 @@ struct MicroStepState {
   /// Contributions of this step wait to be summed.
   bool late() const { return fuses && kind != MicroStep::reduce && reduced_count == 0; }
   /// Complete buckets are reduced now.
-  bool reduces() const { return !alone && kind != MicroStep::local && (!late() || reducing); }
+  bool reduces() const { return !alone && kind != MicroStep::local && (!(late() || delays) || reducing); }
   Reductions::Goal goal() const {
     if (kind == MicroStep::reduce) return Reductions::Goal::sum;
     return reduced_count > 0 ? Reductions::Goal::sum_slot : Reductions::Goal::slot;
@@ -56,7 +57,7 @@ struct MicroStepState {
     weight_set = false;
     given = false;
   }
-  void begin_step() { *this = {.alone = alone, .fuses = fuses}; }
+  void begin_step() { *this = {.alone = alone, .fuses = fuses, .delays = delays}; }
 };
 
 }  // namespace zero

@@ -17,6 +17,8 @@ class RankWeights {
   /// Exchanges the weights of the gradients that follow. `across` as in ReduceStrategies.
   Task exchange(Group &group, Group *across, double weight);
   void end_step() { sum_ = 0; }
+  /// The weights of sums that were loaded.
+  void take(double sum) { sum_ = sum; }
 
   double sum() const { return sum_; }
   double divisor() const { return divisor_; }

@@ -24,12 +24,16 @@ void Reductions::stop() {
   if (under_way()) {
     group_->fail(
         Status::error(ZERO_E_PEER_LEFT, "rank %lld released its optimizer while gradients were being reduced", lld(group_->rank())));
-    for (; under_way(); ++next_ended_) (void)queue_->wait(entries_[next_ended_].operation);
+    wait_to_the_end();
   }
   // The thread may be asleep on the group's doorbell, which goes with the group.
   if (group_ != nullptr) watch_.off(queue_, group_->place().local_rank);
   group_.reset();
   strategies_.close();
+}
+
+void Reductions::wait_to_the_end() {
+  for (; under_way(); ++next_ended_) (void)queue_->wait(entries_[next_ended_].operation);
 }
 
 void Reductions::submit_task(int64_t bucket, Task task) {
@@ -101,6 +105,17 @@ Task Reductions::give_sums(bool whole) {
   }
   gathers_ = whole;
   co_return Status();
+}
+
+void Reductions::take_sums(double weight, bool counts_squares) {
+  for (const int64_t index : plan_.order()) {
+    const Range own = plan_.bucket(index).own;
+    const SlotPlace &place = slots_.place(slots_.grad(), index);
+    finite_ = finite_ && kernels_.all_within(place.at(own.begin), place.dtype, own.count());
+    if (counts_squares && settings_.grad_norm && counts(index))
+      kernels_.add_squares(place.at(own.begin), place.dtype, own.count(), squares_);
+  }
+  weights_.take(weight);
 }
 
 void Reductions::end_micro_step() {

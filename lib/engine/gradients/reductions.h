@@ -53,6 +53,8 @@ class Reductions {
   void keep_sharded_sums() { gathers_ = false; }
   /// Makes what is under way fail, and waits for its end.
   void stop();
+  /// Waits for what is under way, at most until it fails at the deadline.
+  void wait_to_the_end();
   /// Makes the memory for sums over micro-steps.
   Status keep_sums() { return micro_sums_.keep(source_); }
 
@@ -94,6 +96,9 @@ class Reductions {
   CarriedState *carried(Carried kind) const { return strategies_.carried(kind); }
   CarriedPart carried_of(Carried kind, int64_t id, int64_t replica) const { return strategies_.carried_of(kind, id, replica); }
   /// @}
+
+  /// The slots hold sums that were loaded, with this sum of weights. Finds what operations would.
+  void take_sums(double weight, bool counts_squares);
 
   bool finite() const { return finite_; }
   double weight_sum() const { return weights_.sum(); }

@@ -33,6 +33,7 @@ Task StateAccess::begin(int32_t source) {
   }
   ZERO_CO_AWAIT(parts_.replicas.drop_exchange());
   parts_.replicas.meet();
+  parts_.gradients.drop();
   parts_.gradients.reductions().forget();
   parts_.plan_next_step();
   parts_.guard.end_change();

@@ -77,6 +77,7 @@ Task CallGuard::run_counted(Task body, Caller caller, Uses uses, Counted queued)
   Status status;
   try {
     if (uses == Uses::parameters) status = co_await gathers_.end();
+    if (uses == Uses::parameters && status.ok() && gradients_.delays()) status = co_await gradients_.settle();
     if (uses == Uses::parameters) groups_.name_caller(caller);
     if (status.ok()) status = co_await body;
   } catch (...) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/task.h"
+#include "engine/gradients/gradients.h"
 #include "engine/parameters/param_gatherer.h"
 #include "engine/ranks/optimizer_groups.h"
 #include "group/group.h"
@@ -18,7 +19,7 @@ namespace zero {
 class CallGuard {
  public:
   enum class Phase { building, sealed, running, reduced };
-  /// `parameters`: gathers that run ahead must end before the call.
+  /// `parameters`: gathers that run ahead must end before the call, and delayed reductions.
   enum class Uses { parameters, gradients };
   static constexpr const char *kStep = "the step";
 
@@ -38,8 +39,8 @@ class CallGuard {
   };
 
   /// All arguments must outlive this object. `alone`: no other rank takes part in steps.
-  CallGuard(std::shared_ptr<Group> group, OptimizerGroups &groups, ParamGatherer &gathers, bool alone)
-      : group_(std::move(group)), groups_(groups), gathers_(gathers), alone_(alone) {}
+  CallGuard(std::shared_ptr<Group> group, OptimizerGroups &groups, ParamGatherer &gathers, Gradients &gradients, bool alone)
+      : group_(std::move(group)), groups_(groups), gathers_(gathers), gradients_(gradients), alone_(alone) {}
 
   /// @name Phases
   /// @{
@@ -97,6 +98,7 @@ class CallGuard {
   const std::shared_ptr<Group> group_;
   OptimizerGroups &groups_;
   ParamGatherer &gathers_;
+  Gradients &gradients_;
   const bool alone_;
   Phase phase_ = Phase::building;
   std::atomic<bool> sealed_{false};

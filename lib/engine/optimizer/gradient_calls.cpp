@@ -91,6 +91,9 @@ Task GradientCalls::micro_step(int32_t kind) {
   ZERO_CO_CHECK(kind != ZERO_MICRO_STEP_REDUCE || !parts_.settings.replicas.code_freeze, ZERO_E_UNSUPPORTED,
                 "ZERO_KEY_CODE_FREEZE is 1 and the kind is ZERO_MICRO_STEP_REDUCE, but gradients carry the first moment through one "
                 "reduction in a step; use ZERO_MICRO_STEP_LOCAL");
+  ZERO_CO_CHECK(kind != ZERO_MICRO_STEP_REDUCE || !parts_.settings.delays_grads, ZERO_E_UNSUPPORTED,
+                "kind is ZERO_MICRO_STEP_REDUCE and ZERO_KEY_GRAD_DELAY 1, but the gradients of the step before are being reduced; use "
+                "ZERO_MICRO_STEP_LOCAL, or leave out ZERO_KEY_GRAD_DELAY");
   ZERO_CO_TRY(parts_.check_taken_over());
   ZERO_CO_TRY(parts_.gradients.check_micro_step());
   // Others may be on their way to the end of the step, which they agree on in the other group.

@@ -22,7 +22,7 @@ OptimizerParts::OptimizerParts(OptimizerOrigin origin)
       gathers(registry.params, state.layout, state.tensors, state.quantized_params, state.given_rows, memory->kernels(), settings, trace),
       first_values(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), gathers, groups),
       replicas(registry.params, state.layout, state.tensors, state.quantized_params, memory->kernels(), settings, updates_all()),
-      guard(group, groups, gathers, alone()) {}
+      guard(group, groups, gathers, gradients, alone()) {}
 
 bool OptimizerParts::shares_states() const {
   return !alone() && settings.stage == 0 && settings.algorithm != nullptr && !settings.on_device &&
@@ -77,6 +77,10 @@ void OptimizerParts::plan_next_step() {
   replica_run.together = replicas.together(replica_run.calls);
   const double scale = run.known().loss_scale.value;
   state.moment_freeze.begin_step(replica_run.calls, run.known().applied_count, scale);
+  if (!settings.delays_grads) tell_terms(scale);
+}
+
+void OptimizerParts::tell_terms(double scale) {
   gradients.reductions().begin_step({replica_run.together, settings.replicas.in_full(replica_run.calls), scale,
                                      state.moment_freeze.begun() ? &state.moment_freeze : nullptr});
 }

@@ -53,6 +53,8 @@ struct CurrentStep {
   bool splits = false;   ///< it is reduce, apply and gather
   bool skips = false;    ///< the result of the vote; false if the device decides
   bool applied = false;  ///< it was applied
+  bool empty = false;    ///< with delays: no gradients are there to be applied
+  double loss_scale = 1;  ///< at its beginning, in the gradients that the caller gave before it
   int64_t unfilled_count = 0;
   int64_t stop_reason = 0;  ///< the largest of all ranks
 };
@@ -108,6 +110,8 @@ struct OptimizerParts {
   Status tell_run();
   /// Before a step's first gradient.
   void plan_next_step();
+  /// Before gradients with this loss scale are reduced.
+  void tell_terms(double scale);
   /// A hash of the values that must be the same on all ranks. `with_run`: counts and the loss scale
   /// too.
   uint64_t hyper_hash(bool with_run) const;

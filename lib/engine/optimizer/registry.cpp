@@ -35,6 +35,8 @@ Status check_rows(const Settings &settings, const char *name) {
       "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_TIER is ZERO_TIER_DEVICE, where gradients are reduced whole; set it to ZERO_TIER_HOST, or "
       "give whole gradients",
       name);
+  ZERO_CHECK(!settings.delays_grads, ZERO_E_UNSUPPORTED,
+             "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_GRAD_DELAY is 1 too, and gradients that wait are whole; set one of the two", name);
   ZERO_CHECK(!settings.replicas.any(), ZERO_E_UNSUPPORTED,
              "%s: ZERO_KEY_ROWS is 1, but ZERO_KEY_REPLICA_RANKS is set, and sums over replicas are of whole gradients; set one of the two",
              name);

@@ -46,10 +46,11 @@ Status OptimizerReport::memory(int32_t category, MemoryUse *out) const {
 int64_t OptimizerReport::formula_nbytes(int32_t category) const {
   if (category == ZERO_MEMORY_ACCUMULATED) return parts_.gradients.accumulated_nbytes();
   if (category == ZERO_MEMORY_MODULE_BUFFER) return parts_.registry.module_buffers.formula_nbytes();
+  const int64_t grads = (parts_.settings.delays_grads ? 2 : 1) * parts_.state.slots.formula_nbytes(ZERO_MEMORY_GRAD);
+  if (category == ZERO_MEMORY_GRAD) return grads;
   if (category != ZERO_MEMORY_TOTAL) return parts_.state.slots.formula_nbytes(category);
-  return parts_.state.slots.formula_nbytes(ZERO_MEMORY_PARAM) + parts_.state.slots.formula_nbytes(ZERO_MEMORY_GRAD) +
-         parts_.state.slots.formula_nbytes(ZERO_MEMORY_STATE) + parts_.gradients.accumulated_nbytes() +
-         parts_.registry.module_buffers.formula_nbytes();
+  return parts_.state.slots.formula_nbytes(ZERO_MEMORY_PARAM) + grads + parts_.state.slots.formula_nbytes(ZERO_MEMORY_STATE) +
+         parts_.gradients.accumulated_nbytes() + parts_.registry.module_buffers.formula_nbytes();
 }
 
 /// The largest tensor that is gathered or decoded when it is acquired, and those that are gathered
@@ -169,6 +170,11 @@ void OptimizerReport::describe_plan(std::string &text) const {
                                                           : "asked for; the progress thread starts with the first complete bucket";
   }
   add_line(text, "overlap %s", overlap);
+  if (!parts_.settings.delays_grads) return;
+  const char *where = "within the step: nothing overlaps";
+  if (parts_.settings.overlaps_in(*parts_.groups.reduce())) where = "behind the caller's next pass";
+  if (parts_.alone()) where = "nowhere: this is a world of one";
+  add_line(text, "delay: a step applies the gradients given before the step before it; they are reduced %s", where);
 }
 
 void OptimizerReport::describe_replicas(std::string &text) const {
@@ -274,10 +280,10 @@ void OptimizerReport::describe_memory(std::string &text) const {
   const bool copied = parts_.groups.copies() != nullptr;
   const int64_t row = parts_.alone() ? 0 : copied ? 4 : parts_.settings.stage;
   add_line(text,
-           "memory: N ranks%s%s, bytes of parameters p%s, gradients g, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
+           "memory: N ranks%s%s, bytes of parameters p%s, gradients g%s, states s: %s per rank, here %lld + %lld (padding, pools, staging)",
            parts_.settings.replicas.any() ? " of a replica" : "", copied ? ", R of them (ZERO_KEY_PARAM_RANKS) for all parameters" : "",
-           parts_.one_copy() ? " (on rank 0 only)" : "", kFormulas[row], lld(formula_nbytes(ZERO_MEMORY_TOTAL)),
-           lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
+           parts_.one_copy() ? " (on rank 0 only)" : "", parts_.settings.delays_grads ? " (two of them: ZERO_KEY_GRAD_DELAY)" : "",
+           kFormulas[row], lld(formula_nbytes(ZERO_MEMORY_TOTAL)), lld(constant_nbytes(ZERO_MEMORY_TOTAL)));
   static constexpr const char *kNames[] = {"total",   "param",  "grad",        "state",         "grad_pool", "param_pool",
                                            "staging", "buffer", "accumulated", "module_buffer", "workspace"};
   static_assert(std::size(kNames) == Accounting::kCategories);

@@ -21,7 +21,8 @@ using checkpoint::SavedSlot;
 using checkpoint::SavedTensor;
 using checkpoint::Section;
 
-constexpr std::array<std::pair<int32_t, const char *>, 14> kDiskNames = {{{ZERO_SLOT_PARAM, "param"},
+constexpr std::array<std::pair<int32_t, const char *>, 15> kDiskNames = {{{ZERO_SLOT_PARAM, "param"},
+                                                                          {ZERO_SLOT_GRAD, "gradient"},
                                                                           {ZERO_SLOT_MASTER, "master"},
                                                                           {ZERO_SLOT_AVERAGE, "average"},
                                                                           {ZERO_SLOT_PARAM_SCALE, "param_scale"},
@@ -120,6 +121,7 @@ Task SavedState::settle() const {
   Optimizer &optimizer = *optimizer_;
   ZERO_CO_AWAIT(optimizer.parts_.await_readers());
   ZERO_CO_AWAIT(optimizer.parts_.gathers.end());
+  ZERO_CO_AWAIT(optimizer.parts_.gradients.settle());
   ZERO_CO_TRY(optimizer.parts_.run.learn());
   ZERO_CO_TRY(optimizer.parts_.tell_update_counts());
   ZERO_CO_TRY(optimizer.parts_.memory->wait());
@@ -143,6 +145,10 @@ void SavedState::describe_facts(Facts *out) const {
     const kernels::Algorithm *algorithm = optimizer.parts_.registry.sets[set].algorithm();
     facts["set." + std::to_string(set) + ".algorithm"] = algorithm != nullptr ? algorithm->name : settings.algorithm_name();
     for (const auto &[key, value] : optimizer.parts_.registry.sets[set].all()) facts[hyper_name(set, key)] = hex_float(value);
+  }
+  if (saves_gradients()) {
+    facts[kGradientScale] = hex_float(optimizer.parts_.gradients.loss_scale());
+    facts[kGradientWeight] = hex_float(optimizer.parts_.gradients.weight_sum());
   }
   if (settings.replicas.part()) {
     facts[kOuterLr] = hex_float(optimizer.parts_.replicas.outer().lr);
@@ -208,7 +214,9 @@ void SavedState::describe_tensors(bool whole_params, bool of_set, Section *out) 
     } else {
       tensor.facts[kSet] = std::to_string(param.options.set);
       tensor.facts[kFrozen] = param.options.frozen ? "1" : "0";
-      for (const SlotFormat &slot : slots_of(id)) {
+      std::vector<SlotFormat> slots = slots_of(id);
+      if (saves_gradients() && format_of(id).trains) slots.push_back({ZERO_SLOT_GRAD, format_of(id).grad});
+      for (const SlotFormat &slot : slots) {
         if (of_set && !is_of_set(slot.number)) continue;
         SavedSlot saved;
         saved.name = disk_slot_name(slot.number);
@@ -327,6 +335,10 @@ Status SavedState::read_scalars(const Facts &facts, SavedScalars *out) {
   const bool good = scale != facts.end() && read_hex_float(scale->second, &out->run.loss_scale.value) &&
                     check_f64(ZERO_KEY_LOSS_SCALE, out->run.loss_scale.value).ok();
   ZERO_TRY(check_fact(good, kLossScale, facts));
+  for (const auto &[name, value] : {std::pair{kGradientScale, &out->gradient_scale}, {kGradientWeight, &out->gradient_weight}}) {
+    const auto found = facts.find(name);
+    ZERO_TRY(check_fact(found == facts.end() || (read_hex_float(found->second, value) && *value >= 0), name, facts));
+  }
   const auto dynamic = facts.find(kDynamic);
   out->dynamic_loss_scale = dynamic != facts.end() && dynamic->second != "0";
   return {};
@@ -364,6 +376,7 @@ Status SavedState::store_hyper(int64_t set, const Facts &facts) const {
 void SavedState::begin_load() const {
   optimizer_->parts_.guard.enter(CallGuard::Phase::sealed);
   optimizer_->parts_.guard.changes_in("a load");
+  optimizer_->parts_.gradients.drop();
   optimizer_->parts_.gradients.reductions().forget();
 }
 
@@ -377,6 +390,17 @@ Task SavedState::finish_load(const SavedScalars *scalars, bool counts_set) const
   }
   if (!status.ok()) optimizer_->parts_.guard.lose(status);
   co_return status;
+}
+
+/// A rank that updates everything needs the sums of all ranks.
+Task SavedState::take_gradients(const SavedScalars &scalars) const {
+  const OptimizerParts &parts = optimizer_->parts_;
+  for (int64_t id = 0; id < params().size(); ++id) {
+    if (!params()[id].tied() && params()[id].count > 0 && format_of(id).trains)
+      ZERO_CO_AWAIT(parts.state.follow_owners(*parts.groups.gather(), parts.state.slots.grad(), id));
+  }
+  optimizer_->parts_.gradients.take_loaded(scalars.gradient_scale, scalars.gradient_weight);
+  co_return Status();
 }
 
 /// Each rank has written its own cuts. A device learns scalars with the next step.
@@ -408,6 +432,7 @@ Task SavedState::take_loaded(const SavedScalars *scalars, bool counts_set) const
       ZERO_CO_AWAIT(optimizer.parts_.state.follow_owners(*optimizer.parts_.groups.gather(), *slot, id));
     }
   }
+  if (scalars != nullptr && scalars->gradient_scale > 0) ZERO_CO_AWAIT(take_gradients(*scalars));
   ZERO_CO_AWAIT(optimizer.parts_.first_values.take_loaded());
   ZERO_CO_AWAIT(optimizer.parts_.replicas.drop_exchange());
   optimizer.parts_.replicas.meet();

@@ -34,6 +34,10 @@ struct SavedScalars {
   kernels::StepState run;
   bool dynamic_loss_scale = false;
   int64_t second_missed = 0;  ///< as in MomentFreeze
+  /// The loss scale of gradients that wait for their step, and the sum of their weights; 0: none
+  /// are loaded.
+  double gradient_scale = 0;
+  double gradient_weight = 0;
 };
 
 class SavedState {
@@ -45,6 +49,8 @@ class SavedState {
   static constexpr const char *kDtype = "dtype";
   static constexpr const char *kSet = "set";
   static constexpr const char *kFrozen = "frozen";
+  static constexpr const char *kGradientScale = "gradient_loss_scale";
+  static constexpr const char *kGradientWeight = "gradient_weight";
 
   explicit SavedState(std::shared_ptr<Optimizer> optimizer) : optimizer_(std::move(optimizer)) {}
 
@@ -86,6 +92,10 @@ class SavedState {
   int64_t replica_count() const { return optimizer_->parts_.settings.replicas.count; }
   int64_t replica() const { return optimizer_->parts_.group->rank() / optimizer_->parts_.ranks(); }
   /// @}
+  /// Reduced gradients that wait for their step are saved, unless unfilled parameters stay
+  /// untouched: no rank knows yet which of them others filled.
+  bool saves_gradients() const { return takes_gradients() && optimizer_->parts_.gradients.holds(); }
+  bool takes_gradients() const { return optimizer_->parts_.gradients.delays() && !optimizer_->parts_.settings.leaves_unfilled; }
   const Plan &plan() const { return optimizer_->parts_.state.plan; }
   Range own(int64_t id) const { return optimizer_->parts_.state.tensors.own(id); }
 
@@ -149,6 +159,7 @@ class SavedState {
   Status find_place(int64_t id, int32_t slot, const Slot **out_slot) const;
   std::byte *entry(int64_t id, const Slot &slot, int64_t first) const;
   Task take_loaded(const SavedScalars *scalars, bool counts_set) const;
+  Task take_gradients(const SavedScalars &scalars) const;
   kernels::StepState run_of(int64_t set) const;
   void describe_cuts(checkpoint::Section *out) const;
   void describe_tensors(bool whole_params, bool of_set, checkpoint::Section *out) const;

@@ -118,15 +118,15 @@ Status Sealing::check_room_to_meet() const {
 }
 
 NeedOptions Sealing::needs() const {
-  const int64_t of_replicas = parts_.replicas.workspace_nbytes() +
-                              parts_.gradients.reductions().workspace_nbytes(parts_.state.layout.formats()) +
-                              parts_.gathers.strategy().workspace_nbytes();
+  const int64_t of_all_stages =
+      parts_.replicas.workspace_nbytes() + parts_.gradients.reductions().workspace_nbytes(parts_.state.layout.formats()) +
+      parts_.gathers.strategy().workspace_nbytes() + parts_.gradients.schedule().waiting_nbytes(parts_.state.layout.formats());
   return {.alone = parts_.alone(),
           .adopts = parts_.one_copy() && parts_.rank() > 0,
           .pool_limit = parts_.settings.buckets.pool_limit,
           .ahead_nbytes = parts_.settings.overlaps_in(*parts_.group) ? parts_.state.layout.prefetch_nbytes() : 0,
-          .workspace_nbytes = parts_.updates.workspace_nbytes(parts_.state.layout.formats(), parts_.alone()) + of_replicas,
-          .whole_workspace_nbytes = parts_.updates.workspace_nbytes(parts_.state.layout.formats(), true) + of_replicas};
+          .workspace_nbytes = parts_.updates.workspace_nbytes(parts_.state.layout.formats(), parts_.alone()) + of_all_stages,
+          .whole_workspace_nbytes = parts_.updates.workspace_nbytes(parts_.state.layout.formats(), true) + of_all_stages};
 }
 
 /// A number that the ranks of this optimizer's group have, and those of no other: one that rank 0
@@ -281,7 +281,8 @@ Status Sealing::prepare() {
 
 /// Stages 0 to 2 lay parameters out alike on all ranks, stages 0 and 1 gradients too, stage 0
 /// states. Facts that reductions find, and work that they overlap with the caller's, need
-/// reductions; so do weights, which reductions exchange. Writes into the memory of others are of
+/// reductions; so do weights, which reductions exchange, and delays, which reduce behind the
+/// caller's work. Writes into the memory of others are of
 /// whole pieces, so that no row could stay untouched.
 PathFacts Sealing::path_facts() const {
   PathFacts facts{};
@@ -296,9 +297,9 @@ PathFacts Sealing::path_facts() const {
   facts.writes = parts_.settings.stage <= 2 && parts_.settings.algorithm != nullptr && all_reached && !some_rows &&
                  !parts_.gathers.strategy().changes_own();
   const bool few = parts_.ranks() <= static_cast<int64_t>(kernels::kMostSources);
-  facts.fuses = facts.writes && parts_.settings.stage <= 1 && parts_.peers.grads.reach_all() && few && !parts_.settings.overlap &&
-                !parts_.settings.grad_norm && !parts_.settings.weighted() && !parts_.settings.replicas.sum_gradients() &&
-                !parts_.state.plan.any_rows();
+  facts.fuses = facts.writes && !parts_.settings.delays_grads && parts_.settings.stage <= 1 && parts_.peers.grads.reach_all() && few &&
+                !parts_.settings.overlap && !parts_.settings.grad_norm && !parts_.settings.weighted() &&
+                !parts_.settings.replicas.sum_gradients() && !parts_.state.plan.any_rows();
   return facts;
 }
 
@@ -314,8 +315,10 @@ void Sealing::plan_paths() {
   parts_.updates.reach(parts_.state.layout.formats(), reached, parts_.ranks(), parts_.rank());
 }
 
-/// Gives everything back that seal made.
+/// Gives everything back that seal made. Delayed reductions end by themselves; other ranks wait for
+/// this one in theirs.
 void Sealing::unseal() {
+  parts_.gradients.settle_before_close();
   parts_.gathers.close();
   parts_.replicas.close();
   // Work may still use what is given back, other ranks' included: this rank's last comes after it.

@@ -26,7 +26,7 @@ uint64_t hash_of_scale(const kernels::LossScaleState &scale) {
 
 /// There is no sum of weights in fp32 that gradients could be divided by.
 bool StepFlagsExchange::weightless() const {
-  if (!parts_.settings.weighted()) return false;
+  if (!parts_.settings.weighted() || parts_.step.empty) return false;
   const double sum = parts_.gradients.weight_sum();
   return !(sum > 0 && sum <= kLargestFinite);
 }
@@ -38,7 +38,7 @@ void StepFlagsExchange::fill_in_step_flags() {
   step_flags_.mine(StepFlags::edited) = parts_.run.edited() ? 1 : 0;
   stop_seen_ = stop_request_.pending();
   step_flags_.mine(StepFlags::stops) = stop_seen_ > 0 ? 1 : 0;
-  step_flags_.set_filled([this](int64_t id) { return parts_.gradients.accumulator().filled(id); });
+  step_flags_.set_filled([this](int64_t id) { return parts_.gradients.filled(id); });
 }
 
 /// All ranks learn whether any found a non-finite gradient or changed memory, the norm, which ranks
@@ -58,7 +58,7 @@ Task StepFlagsExchange::run(Finding &change) {
   step_flags_.mine(StepFlags::corrupt) = change.found != ZERO_FINDING_NONE ? 1 : 0;
   step_flags_.mine(StepFlags::weightless) = weightless() ? 1 : 0;
   // All replicas have the same sums.
-  const bool counts = !parts_.replica_run.together || parts_.replicas.first();
+  const bool counts = (!parts_.replica_run.together || parts_.replicas.first()) && !parts_.step.empty;
   if (parts_.settings.grad_norm) (counts ? parts_.gradients.squares() : kernels::ExactSum()).export_limbs(step_flags_.mine_limbs());
   if (parts_.alone()) {
     step_flags_.count_alone();
@@ -135,10 +135,15 @@ Task StepFlagsExchange::check_alike() {
 
 kernels::DecisionRules StepFlagsExchange::decision_rules() const {
   return {parts_.settings.skips_nonfinite ? 1 : 0, parts_.settings.grad_norm ? 1 : 0, parts_.settings.clipping.norm,
-          parts_.loss_scale.rules()};
+          parts_.loss_scale.rules(), parts_.gradients.loss_scale()};
 }
 
 void StepFlagsExchange::decide() {
+  if (parts_.step.empty) {
+    parts_.run.leave_out();
+    parts_.step.skips = true;
+    return;
+  }
   const DefaultFloats floats;
   const double squares = parts_.settings.grad_norm ? kernels::ExactSum::import_limbs(step_flags_.sum_limbs()).total() : 0;
   parts_.run.decide(decision_rules(), step_flags_.sum(StepFlags::nonfinite) > 0, squares);

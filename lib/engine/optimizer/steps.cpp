@@ -46,11 +46,13 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
   ZERO_CO_TRY(check_capture(out));
   const Stopwatch stopwatch(times_.reduce_ns, parts_.trace, "reduce");
   parts_.step.splits = splits;
+  parts_.step.empty = !parts_.gradients.holds();
+  parts_.step.loss_scale = parts_.run.known().loss_scale.value;
   parts_.replica_run.synced = false;
   parts_.replica_run.syncs = parts_.replicas.due(parts_.replica_run.calls);
   ZERO_CO_AWAIT(finish_gradients());
   ZERO_CO_AWAIT(pick_path());
-  parts_.step.unfilled_count = parts_.gradients.accumulator().unfilled_count();
+  parts_.step.unfilled_count = parts_.step.empty ? 0 : parts_.gradients.unfilled_count();
   times_.steps.fetch_add(1, std::memory_order_relaxed);
   // Before any rank updates, and writes into the memory of others.
   if (!parts_.replica_run.together) parts_.replicas.part();
@@ -60,6 +62,7 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
   if (parts_.paths.may_write() && parts_.updates_all()) ZERO_CO_AWAIT(parts_.gradients.reductions().give_sums(!parts_.paths.writes()));
   if (vote_.step_flags().sum(StepFlags::weightless) > 0) {
     end_step(false);
+    ZERO_CO_AWAIT(hold_gradients());
     co_return Status::error(ZERO_E_INVALID_ARGUMENT,
                             "the weights of all ranks add up to 0, or to more than fp32 has, in this step, so that there is no gradient; "
                             "nothing was applied");
@@ -77,6 +80,7 @@ Task Steps::reduce(const char *call, zero_step_result *out, bool splits) {
 /// Ranks wait for one another in the group of reductions. The call's name is published in the other
 /// group, in which all other calls wait.
 Task Steps::finish_gradients() {
+  if (parts_.gradients.delays()) co_return Status();
   if (parts_.alone() || parts_.gradients.late()) co_return co_await parts_.gradients.finish();
   if (parts_.gradients.fuses_reduction()) parts_.groups.name_caller(Caller::micro_sums);
   ZERO_CO_AWAIT(parts_.groups.around_gathers(parts_.gradients.finish(), parts_.gradients.progress(true)));
@@ -231,6 +235,7 @@ Task Steps::gather() {
   }
   parts_.gathers.end_step();
   end_step(counts && !parts_.step.skips);
+  ZERO_CO_AWAIT(hold_gradients());
   ZERO_CO_TRY(parts_.verifier.move_window());
   co_return parts_.memory->kernels().status();
 }
@@ -251,10 +256,19 @@ void Steps::end_step(bool applied) {
   parts_.guard.enter(CallGuard::Phase::running);
 }
 
+/// The slots are free again: all ranks have taken part in the step that used them.
+Task Steps::hold_gradients() {
+  if (!parts_.gradients.delays()) co_return Status();
+  // A skipped step has not waited for a save that reads the slots.
+  ZERO_CO_AWAIT(parts_.await_readers());
+  parts_.tell_terms(parts_.step.loss_scale);
+  co_return co_await parts_.gradients.hold(parts_.step.loss_scale);
+}
+
 Status Steps::write_result(zero_step_result *out) const {
   if (out == nullptr) return {};
   ZERO_TRY(parts_.run.learn());
-  const bool to_be_applied = parts_.guard.phase() == CallGuard::Phase::reduced && parts_.run.known().skips == 0;
+  const bool to_be_applied = parts_.guard.phase() == CallGuard::Phase::reduced && parts_.run.known().skips == 0 && !parts_.step.empty;
   out->step = parts_.run.known().applied_count + (to_be_applied ? 1 : 0);
   out->skipped = parts_.run.known().skips;
   out->skipped_total = parts_.run.known().skipped_count;

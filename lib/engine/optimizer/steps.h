@@ -52,6 +52,8 @@ class Steps {
   Status forget_masters_after_device();
   /// `applied` as in ReduceStrategy.
   void end_step(bool applied);
+  /// With delays, once the step has ended.
+  Task hold_gradients();
   Status write_result(zero_step_result *out) const;
 
   /// @name Several replicas (replica_steps.cpp)

@@ -110,6 +110,7 @@ const (
 	ZERO_KEY_FLUSH_PERIOD             int32 = 345
 	ZERO_KEY_PARAM_RANKS              int32 = 346
 	ZERO_KEY_NEIGHBOURS               int32 = 347
+	ZERO_KEY_GRAD_DELAY               int32 = 348
 	ZERO_KEY_STRATEGY                 int32 = 349
 	ZERO_KEY_SET                      int32 = 350
 	ZERO_KEY_FROZEN                   int32 = 351
@@ -581,6 +582,7 @@ var Constants = []struct {
 	{"ZERO_KEY_FLUSH_PERIOD", int64(ZERO_KEY_FLUSH_PERIOD)},
 	{"ZERO_KEY_PARAM_RANKS", int64(ZERO_KEY_PARAM_RANKS)},
 	{"ZERO_KEY_NEIGHBOURS", int64(ZERO_KEY_NEIGHBOURS)},
+	{"ZERO_KEY_GRAD_DELAY", int64(ZERO_KEY_GRAD_DELAY)},
 	{"ZERO_KEY_STRATEGY", int64(ZERO_KEY_STRATEGY)},
 	{"ZERO_KEY_SET", int64(ZERO_KEY_SET)},
 	{"ZERO_KEY_FROZEN", int64(ZERO_KEY_FROZEN)},

@@ -129,6 +129,8 @@ c_enum! {
         ParamRanks = ZERO_KEY_PARAM_RANKS,
         /// A [`Neighbours`](crate::Neighbours): the replicas that the end of a period averages.
         Neighbours = ZERO_KEY_NEIGHBOURS,
+        /// 0 or 1: steps by which updates lag behind their gradients.
+        GradDelay = ZERO_KEY_GRAD_DELAY,
         /// `hsdp`, `diloco`, `zeropp` or `slow_link`: sets the keys of replicas that are not set.
         Strategy = ZERO_KEY_STRATEGY,
         /// The parameter set, as [`Optimizer::add_set`](crate::Optimizer::add_set) gave it.
