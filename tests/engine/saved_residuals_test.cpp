@@ -71,7 +71,9 @@ TEST(SavedResiduals, GoOnWithTheBitsOfTheUndisturbedRun) {
 
 /// Cuts of more elements than are coded at once, whose results other ranks make in other buckets.
 TEST(SavedResiduals, OfManyPiecesGoOnInOtherBuckets) {
-  for (const World &world : {World{2, 1}, World{3, 1}}) {
+  Every every(2);
+  for (const World &world : {World{3, 1}, World{2, 1}}) {
+    if (!every.next()) continue;
     Model model = descent(world);
     model.counts = {600'001, 5000, 17, 300'300};
     const std::array<Manner, 3> manners = {{manner_of(1, 1 << 26), manner_of(2, 4096), manner_of(0, 1 << 20)}};

@@ -60,19 +60,22 @@ void expect_rule(const World &world, const SparseCode &code, int64_t flush_perio
 }
 
 TEST(SparseCodes, HaveTheBitsOfAPlainProgramOnAllRanks) {
+  Every every(3);
   for (const World &world : kWorlds) {
-    for (const SparseCode &code : kSparse) expect_rule(world, code, code.kept == 64 ? 7 : 0, 24);
+    for (const SparseCode &code : kSparse) {
+      if (every.next()) expect_rule(world, code, code.kept == 64 ? 7 : 0, 24);
+    }
   }
 }
 
 TEST(SparseCodes, LoseNothingInManySteps) {
-  const int64_t steps = full_tests() ? 1000 : 100;
+  const int64_t steps = full_tests() ? 1000 : few_tests() ? 40 : 100;
   for (const SparseCode &code : {kSparse[0], kSparse[1]}) expect_rule({4, 2}, code, 0, steps);
 }
 
 /// A step in full sends all that waited, so that parameters are those of the sum of all gradients, to roundings of fp32.
 TEST(SparseCodes, LeaveNothingBehindAfterAStepInFull) {
-  const int64_t steps = full_tests() ? 1000 : 100;
+  const int64_t steps = full_tests() ? 1000 : few_tests() ? 40 : 100;
   for (const World &world : kWorlds) {
     for (const SparseCode &code : {kSparse[0], kSparse[1], kSparse[3]}) {
       Model model = sparse_model(world, code);
@@ -110,7 +113,7 @@ TEST(SparseCodes, LeaveNothingBehindAfterAStepInFull) {
 }
 
 TEST(SparseCodes, HaveTheSameBitsInEveryManner) {
-  const int64_t manners = full_tests() ? 24 : 5;
+  const int64_t manners = full_tests() ? 24 : few_tests() ? 2 : 5;
   for (const World &world : kWorlds) {
     for (const SparseCode &code : kSparse) {
       Model model = sparse_model(world, code);
