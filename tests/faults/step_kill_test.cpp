@@ -1,6 +1,7 @@
 /// @file Trainings of which one process is killed at any moment of a step: every living rank is told who was lost, and its optimizer refuses
 /// all that needs others. What a rank holds itself is as the last step left it, or is said to be half of the next. In every stage, with and
 /// without overlap, also where ranks write into the memory of one another.
+#include "tests/engine/delayed_model.h"
 #include "tests/engine/rank_worlds.h"
 #include "tests/engine/training.h"
 #include "tests/faults/shared_counter.h"
@@ -94,12 +95,52 @@ Training random_fragments(std::mt19937_64 &random) {
   return training;
 }
 
+/// Codes that carry what they lose, or moments, from step to step.
+Training random_carried(std::mt19937_64 &random) {
+  Training training = random_training(random);
+  Recipe &recipe = training.model.recipe;
+  training.model.ranks = 2 + 2 * static_cast<int64_t>(random() % 2);
+  training.manner.one_copy = false;
+  recipe.replica_ranks = training.model.ranks / 2;
+  recipe.grad_code = std::vector<int64_t>{ZERO_CODE_TOP, ZERO_CODE_SIGN, ZERO_CODE_LOW_RANK}[random() % 3];
+  recipe.residual = true;
+  if (recipe.grad_code == ZERO_CODE_LOW_RANK) {
+    training.model.counts = {60'000, 11, 100'000};
+    training.model.rows = {300, 0, 250};
+    recipe.replica_ranks = 1;
+  } else {
+    recipe.keys = {{ZERO_KEY_CODE_AFTER, 1 + static_cast<int64_t>(random() % 3)},
+                   {ZERO_KEY_CODE_FREEZE, static_cast<int64_t>(random() % 2)}};
+  }
+  return training;
+}
+
+/// Stage 3, in which parameters are shared by one or two of four ranks.
+Training random_param_ranks(std::mt19937_64 &random) {
+  Training training = random_training(random);
+  training.model.ranks = 4;
+  training.manner.stage = 3;
+  training.manner.one_copy = false;
+  training.manner.param_ranks = 1 + static_cast<int64_t>(random() % 2);
+  return training;
+}
+
 /// Parameters that follow their masters by differences.
 Training random_differences(std::mt19937_64 &random) {
   Training training = random_training(random);
   training.manner.stage = 1 + static_cast<int64_t>(random() % 2);
   training.manner.one_copy = false;
   training.model.recipe.gather_code = 1 + static_cast<int64_t>(random() % 3);
+  return training;
+}
+
+/// Steps that apply the gradients of the step before, while those of this one are being reduced.
+Training random_delays(std::mt19937_64 &random) {
+  Training training = random_training(random);
+  training.model = delayed(training.model);
+  training.manner.stage = static_cast<int64_t>(random() % 2);
+  training.manner.overlap = random() % 4 > 0;
+  training.manner.one_copy = false;
   return training;
 }
 
@@ -259,6 +300,12 @@ TEST(StepKill, LeavesMastersOfParametersThatFollowByDifferences) {
 }
 
 TEST(StepKill, ReachesTheRanksOfAllReplicas) { kill_ranks(full_tests() ? 400 : 24, std::mt19937_64(2028), random_replicas); }
+
+TEST(StepKill, ReachesCodesThatCarryValues) { kill_ranks(full_tests() ? 400 : 24, std::mt19937_64(2033), random_carried); }
+
+TEST(StepKill, ReachesOwnersOfSharedParameters) { kill_ranks(full_tests() ? 400 : 16, std::mt19937_64(2034), random_param_ranks); }
+
+TEST(StepKill, ReachesReductionsBehindThePass) { kill_ranks(full_tests() ? 400 : 16, std::mt19937_64(2032), random_delays); }
 
 TEST(StepKill, ReachesReplicasThatAreNoNeighbours) { kill_ranks(full_tests() ? 400 : 16, std::mt19937_64(2030), random_rings); }
 

@@ -160,6 +160,12 @@ Task BucketSchedule::wait_for_submitted() {
   co_return Status();
 }
 
+Task BucketSchedule::see_submitted_end() {
+  if (!reductions_.under_way()) co_return Status();
+  OperationEnd end(reductions_.queue(), reductions_.newest());
+  co_return co_await end;
+}
+
 Task BucketSchedule::reduce_sums() {
   reductions_.end_micro_step();
   next_submitted_ = 0;

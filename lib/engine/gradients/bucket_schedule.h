@@ -58,6 +58,8 @@ class BucketSchedule {
   Task wait();
   /// Waits until what was submitted has ended.
   Task wait_for_submitted();
+  /// The same, but leaves errors to wait_for_submitted().
+  Task see_submitted_end();
   /// In a world of one, with delays: brings all contributions to their slots.
   void bring_all();
   /// Once micro-steps are summed: divides the sums into the slots.

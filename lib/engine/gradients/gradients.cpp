@@ -120,7 +120,7 @@ Task Gradients::hold(double loss_scale) {
   }
   note_held(loss_scale);
   begin_step();
-  if (!reductions_.overlapping()) ZERO_CO_AWAIT(settle());
+  if (!reductions_.overlapping()) ZERO_CO_AWAIT(schedule_.see_submitted_end());
   co_return Status();
 }
 

@@ -72,8 +72,8 @@ class Gradients {
   /// There are such gradients.
   bool holds() const { return !state_.delays || held_.any; }
   /// After end_step(): what was given since then comes into the slots, and its reductions begin.
-  /// They have ended on return where nothing else would advance them. `loss_scale`: as they were
-  /// given with it.
+  /// They have ended on return where nothing else would advance them, and settle() returns their
+  /// errors: the step before is complete. `loss_scale`: as they were given with it.
   Task hold(double loss_scale);
   /// Waits for these reductions. All ranks have begun theirs, or have failed.
   Task settle() { return schedule_.wait_for_submitted(); }

@@ -71,6 +71,8 @@ class Reductions {
   bool under_way() const { return next_ended_ < entries_.size(); }
   /// The operation to wait for next. Only while one is under way.
   const Operation &oldest() const { return *entries_[next_ended_].operation; }
+  /// It ends after all others.
+  const Operation &newest() const { return *entries_.back().operation; }
   OperationQueue &queue() { return *queue_; }
   /// A rank that waits in `group` advances the operations here meanwhile.
   void go_on_beside(Group &group) const { group.advance_beside(queue_); }
