@@ -185,7 +185,7 @@
  * - It needs ZERO_KEY_GRAD_CODE, ZERO_RESIDUAL_F32 and ZERO_KEY_CODE_AFTER above 0. Refused, as
  *   ZERO_E_UNSUPPORTED: clipping, which would bound that difference, momentum correction, low rank,
  *   ZERO_KEY_SYNC_PERIOD above 1, other algorithms, and moments that are not f32.
- * - It takes no memory and no traffic.
+ * - The key adds neither memory nor traffic.
  *
  * **Low rank.** ZERO_CODE_LOW_RANK with ZERO_KEY_CODE_RANK = R sends a matrix of n x m elements as
  * factors of R (n + m) elements (PowerSGD: Vogels et al., 2019). The first dimension of a parameter

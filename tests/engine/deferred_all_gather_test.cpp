@@ -22,14 +22,6 @@ Model layers() {
   return model;
 }
 
-Manner overlapped(int64_t stage) {
-  Manner manner;
-  manner.stage = stage;
-  manner.overlap = true;
-  manner.bucket_nbytes = 8192;
-  return manner;
-}
-
 std::shared_ptr<Optimizer> make(const std::shared_ptr<Group> &group, const Model &model, const Manner &manner) {
   const auto optimizer = begun_optimizer(group, model, manner);
   return optimizer;

@@ -34,22 +34,15 @@ Model delayed_model(int64_t ranks) {
   return model;
 }
 
-Manner overlapped(int64_t stage) {
-  Manner manner;
-  manner.stage = stage;
-  manner.overlap = true;
-  manner.bucket_nbytes = 8192;
-  return manner;
-}
-
-std::vector<std::vector<float>> whole_params(Optimizer &optimizer, const Model &model) {
+/// `releases`: not after a loss, when the optimizer can only be released itself.
+std::vector<std::vector<float>> whole_params(Optimizer &optimizer, const Model &model, bool releases = true) {
   std::vector<std::vector<float>> all;
   for (int64_t id = 0; id < model.tensors(); ++id) {
     const int64_t count = model.counts[static_cast<size_t>(id)];
     std::vector<float> &values = all.emplace_back(static_cast<size_t>(count));
     void *data = nullptr;
     expect_ok(run_task(optimizer, optimizer.param_acquire(id, values.data(), count, &data)), "param_acquire");
-    expect_ok(optimizer.param_release(id), "param_release");
+    if (releases) expect_ok(optimizer.param_release(id), "param_release");
   }
   return all;
 }
@@ -123,25 +116,13 @@ TEST(DelayedReductions, EndBeforeOtherCallsAndRelease) {
   });
 }
 
-/// Parameters are not released any more: the optimizer can only be released itself.
-std::vector<std::vector<float>> params_after_loss(Optimizer &optimizer, const Model &model) {
-  std::vector<std::vector<float>> all;
-  for (int64_t id = 0; id < model.tensors(); ++id) {
-    const int64_t count = model.counts[static_cast<size_t>(id)];
-    std::vector<float> &values = all.emplace_back(static_cast<size_t>(count));
-    void *data = nullptr;
-    expect_ok(run_task(optimizer, optimizer.param_acquire(id, values.data(), count, &data)), "param_acquire");
-  }
-  return all;
-}
-
 /// The next call of each rank returns the loss, and parameters are those of the last step.
 void expect_lost(Optimizer &optimizer, const Model &model, const std::vector<std::vector<float>> &kept) {
   const auto began = std::chrono::steady_clock::now();
   const Status status = run_task(optimizer, optimizer.step(nullptr));
   EXPECT_TRUE(poisons_group(status.code())) << status.text();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
-  EXPECT_EQ(kept, params_after_loss(optimizer, model));
+  EXPECT_EQ(kept, whole_params(optimizer, model, false));
 }
 
 TEST(DelayedReductions, ALossBehindTheStepIsTheErrorOfTheNextCallOnAllRanks) {

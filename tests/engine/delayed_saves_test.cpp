@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kSaved = 4;
 constexpr int64_t kSteps = 7;
 
-Manner overlapped(int64_t stage, bool overlap = true) {
+Manner delayed_manner(int64_t stage, bool overlap = true) {
   Manner manner;
   manner.stage = stage;
   manner.overlap = overlap;
@@ -48,7 +48,7 @@ void overflow_alone(Optimizer &optimizer, const Model &model) {
 std::vector<std::byte> undisturbed(const Model &model) {
   std::vector<std::byte> slots;
   run_world(1, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = begun_optimizer(group, model, overlapped(1));
+    const auto optimizer = begun_optimizer(group, model, delayed_manner(1));
     step_alone(*optimizer, model, 0, kSteps);
     slots = read_slots(*optimizer, model);
   });
@@ -57,7 +57,7 @@ std::vector<std::byte> undisturbed(const Model &model) {
 
 void save_after(const std::string &folder, const Model &model, int64_t ranks, int64_t stage) {
   run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = begun_optimizer(group, model, overlapped(stage));
+    const auto optimizer = begun_optimizer(group, model, delayed_manner(stage));
     step_alone(*optimizer, model, 0, kSaved);
     expect_ok(save(*checkpoint_of(optimizer), folder), "save");
   });
@@ -76,7 +76,7 @@ TEST(DelayedSaves, AResumedRunHasTheBitsOfOneThatNeverStopped) {
           for (int64_t at = 0; at < 4; ++at) {
             if (!every.next()) continue;
             run_world(others, [&](const std::shared_ptr<Group> &group) {
-              const auto optimizer = begun_optimizer(group, model, overlapped(at % 2, at / 2 == 1));
+              const auto optimizer = begun_optimizer(group, model, delayed_manner(at % 2, at / 2 == 1));
               step_alone(*optimizer, model, 20, 22);  // gradients of its own wait
               const auto checkpoint = checkpoint_of(optimizer);
               expect_ok(load(*checkpoint, folder.path()), "load");
@@ -97,11 +97,11 @@ TEST(DelayedSaves, AnOverflowThatWaitsIsSkippedByTheResumedRun) {
   for (const int64_t ranks : {1, 2}) {
     const SaveFolder folder;
     run_world(ranks, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = begun_optimizer(group, model, overlapped(1));
+      const auto optimizer = begun_optimizer(group, model, delayed_manner(1));
       step_alone(*optimizer, model, 0, kSaved);
       overflow_alone(*optimizer, model);
       expect_ok(save(*checkpoint_of(optimizer), folder.path()), "save");
-      const auto loaded = begun_optimizer(group, model, overlapped(0));
+      const auto loaded = begun_optimizer(group, model, delayed_manner(0));
       expect_ok(load(*checkpoint_of(loaded), folder.path()), "load");
       for (const auto &each : {optimizer, loaded}) {
         zero_step_result result{};
@@ -121,7 +121,7 @@ TEST(DelayedSaves, AsynchronousSavesHoldTheGradientsOfTheirMoment) {
     const SaveFolder folder;
     std::vector<std::byte> expected;
     run_world(2, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = begun_optimizer(group, model, overlapped(1));
+      const auto optimizer = begun_optimizer(group, model, delayed_manner(1));
       step_alone(*optimizer, model, 0, kSaved);
       overflow_alone(*optimizer, model);
       const auto checkpoint =
@@ -134,7 +134,7 @@ TEST(DelayedSaves, AsynchronousSavesHoldTheGradientsOfTheirMoment) {
       if (group->rank() == 0) expected = slots;
     });
     run_world(3, [&](const std::shared_ptr<Group> &group) {
-      const auto optimizer = begun_optimizer(group, model, overlapped(1));
+      const auto optimizer = begun_optimizer(group, model, delayed_manner(1));
       expect_ok(load(*checkpoint_of(optimizer), folder.path()), "load");
       step_alone(*optimizer, model, kSaved, kSteps);
       EXPECT_EQ(read_slots(*optimizer, model), expected) << snapshot;
@@ -151,17 +151,17 @@ TEST(DelayedSaves, GradientsWithoutAPlaceAreDroppedAndListed) {
   save_after(of_late.path(), late, 2, 1);
   save_after(of_plain.path(), plain, 2, 1);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto without = begun_optimizer(group, plain, overlapped(1));
+    const auto without = begun_optimizer(group, plain, delayed_manner(1));
     const auto checkpoint = checkpoint_of(without);
     expect_ok(load(*checkpoint, of_late.path()), "load");
     EXPECT_NE(checkpoint->skipped().find("dropped \"p0:gradient\""), std::string::npos) << checkpoint->skipped();
-    EXPECT_EQ(train_step(*without, plain, overlapped(1), 9).step, kSaved);
+    EXPECT_EQ(train_step(*without, plain, delayed_manner(1), 9).step, kSaved);
     // Gradients of its own that wait are dropped too.
-    const auto with = begun_optimizer(group, late, overlapped(1));
+    const auto with = begun_optimizer(group, late, delayed_manner(1));
     step_alone(*with, late, 20, 22);
     expect_ok(load(*checkpoint_of(with), of_plain.path()), "load");
-    EXPECT_EQ(train_step(*with, late, overlapped(1), 9).step, kSaved);
-    EXPECT_EQ(train_step(*with, late, overlapped(1), 10).step, kSaved + 1);
+    EXPECT_EQ(train_step(*with, late, delayed_manner(1), 9).step, kSaved);
+    EXPECT_EQ(train_step(*with, late, delayed_manner(1), 10).step, kSaved + 1);
   });
 }
 
@@ -171,10 +171,10 @@ TEST(DelayedSaves, UntouchedParametersLeaveTheGradientsOut) {
   const SaveFolder folder;
   save_after(folder.path(), model, 2, 1);
   run_world(2, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = begun_optimizer(group, model, overlapped(1));
+    const auto optimizer = begun_optimizer(group, model, delayed_manner(1));
     expect_ok(load(*checkpoint_of(optimizer), folder.path()), "load");
-    EXPECT_EQ(train_step(*optimizer, model, overlapped(1), 9).step, kSaved - 1);
-    EXPECT_EQ(train_step(*optimizer, model, overlapped(1), 10).step, kSaved);
+    EXPECT_EQ(train_step(*optimizer, model, delayed_manner(1), 9).step, kSaved - 1);
+    EXPECT_EQ(train_step(*optimizer, model, delayed_manner(1), 10).step, kSaved);
   });
 }
 

@@ -1,8 +1,7 @@
 /// @file Velocities of momentum correction, and residuals and factors of low rank, in saves: a run goes on with the bits of the one that
 /// never stopped, and what does not fit is dropped and told.
+#include "tests/engine/carried_saves.h"
 #include "tests/engine/low_rank_rule.h"
-#include "tests/engine/resumed_runs.h"
-#include "tests/engine/saved_runs.h"
 #include "tests/engine/sparse_rule.h"
 
 #include <gtest/gtest.h>
@@ -19,23 +18,8 @@
 namespace zero::test::saved_carried_test {
 namespace {
 
-constexpr int64_t kSteps = 6;
 constexpr SparseCode kTop = {ZERO_CODE_TOP, 8, 0.9};
 
-using Chosen = std::function<bool(int64_t id)>;
-
-std::string dropped(const Model &model, const char *slot, const Chosen &chosen) {
-  std::string lines;
-  for (int64_t id = 0; id < model.tensors(); ++id) {
-    if (chosen(id)) lines += "dropped \"p" + std::to_string(id) + ":" + slot + "\"\n";
-  }
-  return lines;
-}
-
-/// Tensors of fewer elements than a line have velocities, but no residuals.
-std::string dropped_residuals(const Model &model) {
-  return dropped(model, "residual", [&](int64_t id) { return model.counts[static_cast<size_t>(id)] >= kLine; });
-}
 std::string dropped_velocities(const Model &model) {
   return dropped(model, "velocity", [&](int64_t id) { return model.counts[static_cast<size_t>(id)] > 0; });
 }
@@ -55,45 +39,6 @@ Model with_code(const Model &model, int64_t code, bool residual, std::vector<std
   return other;
 }
 
-Model in_world(const Model &model, const CodedWorld &world) {
-  Model other = model;
-  other.ranks = world.ranks;
-  other.recipe.replica_ranks = world.replica_ranks;
-  return other;
-}
-
-/// Loads a save with this model and saves again. Returns the lines of what was skipped.
-std::string save_again(const Model &model, const Manner &manner, const std::string &from, const std::string &to) {
-  std::string skipped;
-  run_world(model.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, model, manner);
-    const auto checkpoint = checkpoint_of(optimizer);
-    expect_ok(load(*checkpoint, from), "load");
-    if (group->rank() == 0) skipped = checkpoint->skipped();
-    expect_ok(save(*checkpoint, to), "save");
-  });
-  return skipped;
-}
-
-/// A run that drops `lines` of one save goes on as it does from the other, which lacks them.
-void expect_dropped(const Model &model, const Manner &manner, const std::string &folder, const std::string &lines,
-                    const std::string &plain) {
-  Ends ends;
-  Ends without;
-  EXPECT_EQ(go_on(model, manner, folder, 3, kSteps, ends), lines);
-  EXPECT_EQ(go_on(model, manner, plain, 3, kSteps, without), "");
-  EXPECT_TRUE(ends == without) << model.text();
-}
-
-/// The runs differ that go on from two saves, of which the second lacks what the first has.
-void expect_needed(const Model &model, const Manner &manner, const std::string &folder, const std::string &plain) {
-  Ends kept;
-  Ends without;
-  EXPECT_EQ(go_on(model, manner, folder, 3, kSteps, kept), "");
-  EXPECT_EQ(go_on(model, manner, plain, 3, kSteps, without), "");
-  EXPECT_FALSE(kept == without) << "it makes no difference for\n" << model.text();
-}
-
 /// With a skipped step, changes of the loss scale, steps in full and several micro-steps; saved in one manner, loaded in another.
 TEST(SavedVelocities, GoOnWithTheBitsOfTheUndisturbedRun) {
   int64_t number = 0;
@@ -108,18 +53,7 @@ TEST(SavedVelocities, GoOnWithTheBitsOfTheUndisturbedRun) {
         model.algorithm = "adamw";
         model.hyper.front() = {ZERO_KEY_LR, 0.01};
       }
-      if (world.ranks == 4) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST};
-      if (world.ranks == 6) {
-        model.recipe.frozen_every = 4;
-        model.recipe.tied = true;
-        model.counts.push_back(model.counts.front());
-      }
-      const Manner from = manner_of(number % 4, number % 2 == 0 ? 4096 : 1 << 20);
-      Manner to = manner_of((number + 1 + number / 4) % 4, number % 3 == 0 ? 1024 : 16384);
-      to.overlap = number % 2 == 0;
-      if (world.replica_ranks == 2) to.shard_weights = number % 3 == 0 ? "0,1" : "1,3";
-      ++number;
-      expect_every_save_goes_on(model, from, to, kSteps);
+      expect_saves_go_on_elsewhere(model, world, number++);
     }
   }
 }
@@ -127,41 +61,25 @@ TEST(SavedVelocities, GoOnWithTheBitsOfTheUndisturbedRun) {
 TEST(SavedVelocities, AreDroppedByOtherWorlds) {
   const Model model = sparse_model({4, 2}, kTop);
   const Manner manner = manner_of(2, 4096);
-  const std::vector<SaveFolder> folders(3);
+  const ThreeSaves saves(model, manner);
   const SaveFolder plain;
-  save_each_step(model, manner, folders);
   const std::string all = dropped_residuals(model) + dropped_velocities(model);
-  EXPECT_EQ(save_again(with_code(model, ZERO_CODE_I8, false), manner, folders.back().path(), plain.path()), all);
+  EXPECT_EQ(save_again(with_code(model, ZERO_CODE_I8, false), manner, saves.last(), plain.path()), all);
   for (const CodedWorld &to : {CodedWorld{2, 1}, {4, 1}, {6, 2}, {8, 4}})
-    expect_dropped(in_world(model, to), manner, folders.back().path(), all, plain.path());
+    expect_dropped(in_world(model, to), manner, saves.last(), all, plain.path());
 }
 
 /// Residuals stay, and a save without velocities begins with none.
 TEST(SavedVelocities, AreDroppedByOtherCodesAndWithoutTheKey) {
   const Model model = sparse_model({4, 2}, kTop);
   const Manner manner = manner_of(1, 4096);
-  const std::vector<SaveFolder> folders(3);
+  const ThreeSaves saves(model, manner);
   const SaveFolder residuals;
-  save_each_step(model, manner, folders);
   const Model without = with_code(model, ZERO_CODE_TOP, true, {{ZERO_KEY_CODE_TOP, 8}});
-  EXPECT_EQ(save_again(without, manner, folders.back().path(), residuals.path()), dropped_velocities(model));
+  EXPECT_EQ(save_again(without, manner, saves.last(), residuals.path()), dropped_velocities(model));
   for (const Model &other : {without, with_code(model, ZERO_CODE_I4, true), with_code(model, ZERO_CODE_SIGN, true)})
-    expect_dropped(other, manner, folders.back().path(), dropped_velocities(model), residuals.path());
-  expect_needed(model, manner, folders.back().path(), residuals.path());
-}
-
-/// A save of a dynamic loss scale, loaded by a run that has another, fixed one.
-void expect_loss_scale_of_save_followed(const Model &model, const Manner &manner) {
-  Ends expected;
-  run_undisturbed(model, manner, kSteps, expected);
-  Model scaled = model;
-  scaled.recipe.loss_scale = 1024;
-  scaled.recipe.overflow_step = 1000;  // the scale is dynamic
-  const std::vector<SaveFolder> folders(1);
-  save_each_step(scaled, manner, folders);
-  Ends ends;
-  EXPECT_EQ(go_on(model, manner, folders[0].path(), 1, kSteps, ends), "");
-  EXPECT_TRUE(expected == ends) << model.text();
+    expect_dropped(other, manner, saves.last(), dropped_velocities(model), residuals.path());
+  expect_needed(model, manner, saves.last(), residuals.path());
 }
 
 TEST(SavedVelocities, FollowTheLossScaleOfTheRunThatLoadsThem) {
@@ -223,7 +141,7 @@ TEST(SavedLowRank, GoesOnWithTheBitsOfTheUndisturbedRun) {
       Manner to = manner_of((number + 1 + number / 4) % 4, number % 3 == 0 ? 1024 : 65536);
       to.overlap = number % 2 == 0;
       ++number;
-      expect_every_save_goes_on(model, from, to, kSteps);
+      expect_every_save_goes_on(model, from, to, kCarriedSteps);
     }
   }
 }
@@ -232,13 +150,12 @@ TEST(SavedLowRank, IsDroppedByOtherWorlds) {
   constexpr int64_t kRank = 2;
   const Model model = low_rank_model(4, kRank);
   const Manner manner = manner_of(2, 4096);
-  const std::vector<SaveFolder> folders(3);
+  const ThreeSaves saves(model, manner);
   const SaveFolder plain;
-  save_each_step(model, manner, folders);
   const std::string all = dropped(model, "residual", factored(model, kRank)) + dropped_factors(model, kRank);
-  EXPECT_EQ(save_again(with_code(model, ZERO_CODE_I8, false), manner, folders.back().path(), plain.path()), all);
-  for (const int64_t ranks : {2, 3, 8}) expect_dropped(in_world(model, {ranks, 1}), manner, folders.back().path(), all, plain.path());
-  expect_needed(model, manner, folders.back().path(), plain.path());
+  EXPECT_EQ(save_again(with_code(model, ZERO_CODE_I8, false), manner, saves.last(), plain.path()), all);
+  for (const int64_t ranks : {2, 3, 8}) expect_dropped(in_world(model, {ranks, 1}), manner, saves.last(), all, plain.path());
+  expect_needed(model, manner, saves.last(), plain.path());
 }
 
 /// By tensor, the largest difference of a parameter from those of descent by the sum of all gradients of so many steps.
@@ -285,9 +202,8 @@ TEST(SavedLowRank, LeavesResidualsToOtherRanksOfFactorsAndToOtherCodes) {
   constexpr int64_t kRank = 2;
   constexpr int64_t kHigher = 9;  // too high for two of the matrices
   const Model model = low_rank_model(4, kRank);
-  const std::vector<SaveFolder> folders(3);
-  save_each_step(model, manner_of(1, 16384), folders);
-  const std::string folder = folders.back().path();
+  const ThreeSaves saves(model, manner_of(1, 16384));
+  const std::string folder = saves.last();
   const auto too_small = [&](int64_t id) { return is_factored(model, id, kRank) && !is_factored(model, id, kHigher); };
   const std::string small = dropped(model, "residual", too_small);
   EXPECT_EQ(std::count(small.begin(), small.end(), '\n'), 2);
@@ -302,11 +218,10 @@ TEST(SavedLowRank, DropsResidualsOfOtherCodes) {
   const Model model = low_rank_model(4, 2);
   const Model coded = with_code(model, ZERO_CODE_I4, true);
   const Manner manner = manner_of(2, 4096);
-  const std::vector<SaveFolder> folders(3);
+  const ThreeSaves saves(coded, manner);
   const SaveFolder plain;
-  save_each_step(coded, manner, folders);
-  EXPECT_EQ(save_again(with_code(model, ZERO_CODE_I8, false), manner, folders.back().path(), plain.path()), dropped_residuals(model));
-  expect_dropped(model, manner, folders.back().path(), dropped_residuals(model), plain.path());
+  EXPECT_EQ(save_again(with_code(model, ZERO_CODE_I8, false), manner, saves.last(), plain.path()), dropped_residuals(model));
+  expect_dropped(model, manner, saves.last(), dropped_residuals(model), plain.path());
 }
 
 TEST(SavedLowRank, FollowsTheLossScaleOfTheRunThatLoadsIt) {

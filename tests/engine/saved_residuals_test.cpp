@@ -1,8 +1,6 @@
 /// @file Residuals in saves: a run goes on with the bits of the one that never stopped, and what does not fit is dropped and told.
-#include "tests/engine/coded_model.h"
+#include "tests/engine/carried_saves.h"
 #include "tests/engine/low_rank_rule.h"
-#include "tests/engine/resumed_runs.h"
-#include "tests/engine/saved_runs.h"
 #include "tests/engine/sparse_rule.h"
 #include "tests/forwarded_calls.h"
 #include "tests/sizes.h"
@@ -26,7 +24,6 @@ namespace {
 
 using World = CodedWorld;
 constexpr std::array<World, 4> kWorlds = {{{2, 1}, {4, 2}, {3, 1}, {6, 2}}};
-constexpr int64_t kSteps = 6;
 
 Model model_of(const World &world, int64_t code) {
   Model model = coded_model(world, code);
@@ -53,18 +50,7 @@ TEST(SavedResiduals, GoOnWithTheBitsOfTheUndisturbedRun) {
       if (code == ZERO_CODE_F8) model.recipe.dtype = DType::bf16;
       if (code == ZERO_CODE_I8) model.recipe.flush_period = 4;
       if (code == ZERO_CODE_I8) model.recipe.clip_norm = 0.5;
-      if (world.ranks == 4) model.recipe.micro_steps = {ZERO_MICRO_STEP_REDUCE, ZERO_MICRO_STEP_LOCAL, ZERO_MICRO_STEP_LAST};
-      if (world.ranks == 6) {
-        model.recipe.frozen_every = 4;
-        model.recipe.tied = true;
-        model.counts.push_back(model.counts.front());
-      }
-      const Manner from = manner_of(number % 4, number % 2 == 0 ? 4096 : 1 << 20);
-      Manner to = manner_of((number + 1 + number / 4) % 4, number % 3 == 0 ? 1024 : 16384);
-      to.overlap = number % 2 == 0;
-      if (world.replica_ranks == 2) to.shard_weights = number % 3 == 0 ? "0,1" : "1,3";
-      ++number;
-      expect_every_save_goes_on(model, from, to, kSteps);
+      expect_saves_go_on_elsewhere(model, world, number++);
     }
   }
 }
@@ -91,48 +77,19 @@ TEST(SavedResiduals, OfManyPiecesGoOnInOtherBuckets) {
   }
 }
 
-/// By name, of tensors that have lines of their own.
-std::string all_dropped(const Model &model) {
-  std::string lines;
-  for (int64_t id = 0; id < model.tensors(); ++id) {
-    if (model.counts[static_cast<size_t>(id)] >= kLine) lines += "dropped \"p" + std::to_string(id) + ":residual\"\n";
-  }
-  return lines;
-}
-
 /// They go on as from a save that has no residuals, be it with fewer ranks or larger replicas.
 TEST(SavedResiduals, AreDroppedByOtherWorldsAndWithoutTheKey) {
-  const World from = {4, 2};
-  const Model model = descent(from);
+  const Model model = descent({4, 2});
   Model without = model;
   without.recipe.residual = false;
   const Manner manner = manner_of(2, 4096);
-  const std::vector<SaveFolder> folders(3);
-  save_each_step(model, manner, folders);
-  const std::string folder = folders.back().path();
+  const ThreeSaves saves(model, manner);
+  const std::string folder = saves.last();
   const SaveFolder plain;
-  run_world(from.ranks, [&](const std::shared_ptr<Group> &group) {
-    const auto optimizer = make_optimizer(group, without, manner);
-    const auto checkpoint = checkpoint_of(optimizer);
-    expect_ok(load(*checkpoint, folder), "load");
-    EXPECT_EQ(checkpoint->skipped(), all_dropped(model));
-    expect_ok(save(*checkpoint, plain.path()), "save");
-  });
-  for (const World &to : {World{2, 1}, World{4, 1}, World{6, 2}, World{8, 4}}) {
-    Model other = model;
-    other.ranks = to.ranks;
-    other.recipe.replica_ranks = to.replica_ranks;
-    Ends dropped;
-    Ends none;
-    EXPECT_EQ(go_on(other, manner, folder, 3, kSteps, dropped), all_dropped(model));
-    EXPECT_EQ(go_on(other, manner, plain.path(), 3, kSteps, none), "");
-    EXPECT_TRUE(dropped == none) << "to " + std::to_string(to.ranks) << "\n" << other.text();
-  }
-  Ends dropped;
-  Ends kept;
-  EXPECT_EQ(go_on(model, manner, plain.path(), 3, kSteps, dropped), "");
-  EXPECT_EQ(go_on(model, manner, folder, 3, kSteps, kept), "");
-  EXPECT_FALSE(kept == dropped) << "the residuals make no difference";
+  EXPECT_EQ(save_again(without, manner, folder, plain.path()), dropped_residuals(model));
+  for (const World &to : {World{2, 1}, World{4, 1}, World{6, 2}, World{8, 4}})
+    expect_dropped(in_world(model, to), manner, folder, dropped_residuals(model), plain.path());
+  expect_needed(model, manner, folder, plain.path());
 }
 
 TEST(SavedResiduals, AreNotInASaveAfterAStepInFull) {
@@ -140,13 +97,10 @@ TEST(SavedResiduals, AreNotInASaveAfterAStepInFull) {
   model.recipe.flush_period = 2;
   const std::vector<SaveFolder> folders(4);
   save_each_step(model, manner_of(1, 4096), folders);
-  Model other = model;
-  other.ranks = 2;
-  other.recipe.replica_ranks = 1;
   for (int64_t saved = 1; saved <= std::ssize(folders); ++saved) {
     Ends ends;
-    EXPECT_EQ(go_on(other, manner_of(1, 4096), folders[static_cast<size_t>(saved - 1)].path(), saved, saved + 1, ends),
-              saved % 2 == 0 ? "" : all_dropped(model));
+    EXPECT_EQ(go_on(in_world(model, {2, 1}), manner_of(1, 4096), folders[static_cast<size_t>(saved - 1)].path(), saved, saved + 1, ends),
+              saved % 2 == 0 ? "" : dropped_residuals(model));
   }
 }
 
@@ -163,29 +117,12 @@ TEST(SavedResiduals, OfASkippedLastCommonStepAreDropped) {
     train_steps(*optimizer, model, manner, 0, 4);
     expect_ok(save(*checkpoint_of(optimizer), folder.path()), "save");
   });
-  Model other = model;
-  other.ranks = 2;
-  other.recipe.replica_ranks = 1;
   Ends ends;
-  EXPECT_EQ(go_on(other, manner, folder.path(), 4, 5, ends), "");
+  EXPECT_EQ(go_on(in_world(model, {2, 1}), manner, folder.path(), 4, 5, ends), "");
 }
 
-/// A save of a dynamic loss scale, loaded by a run that has another, fixed one: residuals follow.
 TEST(SavedResiduals, FollowTheLossScaleOfTheRunThatLoadsThem) {
-  for (const World &world : kWorlds) {
-    const Model model = descent(world);
-    const Manner manner = manner_of(2, 4096);
-    Ends expected;
-    run_undisturbed(model, manner, kSteps, expected);
-    Model scaled = model;
-    scaled.recipe.loss_scale = 1024;
-    scaled.recipe.overflow_step = 1000;  // the scale is dynamic
-    const std::vector<SaveFolder> folders(1);
-    save_each_step(scaled, manner, folders);
-    Ends ends;
-    EXPECT_EQ(go_on(model, manner, folders[0].path(), 1, kSteps, ends), "");
-    EXPECT_TRUE(expected == ends) << model.text();
-  }
+  for (const World &world : kWorlds) expect_loss_scale_of_save_followed(descent(world), manner_of(2, 4096));
 }
 
 TEST(SavedResiduals, AreLeftOutWhereParametersAreLoadedAlone) {
@@ -202,7 +139,7 @@ TEST(SavedResiduals, AreLeftOutWhereParametersAreLoadedAlone) {
       const auto checkpoint = checkpoint_of(optimizer);
       expect_ok(load(*checkpoint, folders.back().path(), ZERO_PART_PARAMS), "load");
       EXPECT_EQ(checkpoint->skipped(), "");
-      train_steps(*optimizer, model, manner, 3, kSteps);
+      train_steps(*optimizer, model, manner, 3, kCarriedSteps);
     }
     EXPECT_EQ(differing(read_slot(*fresh, model, ZERO_SLOT_PARAM), read_slot(*used, model, ZERO_SLOT_PARAM)), 0);
   });
@@ -216,8 +153,8 @@ TEST(SavedResiduals, BelongToTheirOptimizer) {
   const Manner manner = manner_of(1, 4096);
   Ends expected_first;
   Ends expected_second;
-  run_undisturbed(first, manner, kSteps, expected_first);
-  run_undisturbed(second, manner, kSteps, expected_second);
+  run_undisturbed(first, manner, kCarriedSteps, expected_first);
+  run_undisturbed(second, manner, kCarriedSteps, expected_second);
   const SaveFolder folder;
   run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
     for (const bool saves : {true, false}) {
@@ -236,8 +173,8 @@ TEST(SavedResiduals, BelongToTheirOptimizer) {
       }
       expect_ok(load(*checkpoint, folder.path()), "load");
       EXPECT_EQ(checkpoint->skipped(), "");
-      train_steps(*one, first, manner, 3, kSteps);
-      train_steps(*two, second, manner, 3, kSteps);
+      train_steps(*one, first, manner, 3, kCarriedSteps);
+      train_steps(*two, second, manner, 3, kCarriedSteps);
       EXPECT_EQ(read_slots(*one, first), expected_first.of(*one));
       EXPECT_EQ(read_slots(*two, second), expected_second.of(*two));
     }
@@ -251,7 +188,7 @@ TEST(SavedResiduals, DamageInThemIsFound) {
   const Manner manner = manner_of(1, 4096);
   const SaveFolder folder;
   Ends expected;
-  run_undisturbed(model, manner, kSteps, expected);
+  run_undisturbed(model, manner, kCarriedSteps, expected);
   run_world(world.ranks, [&](const std::shared_ptr<Group> &group) {
     const auto optimizer = begun_optimizer(group, model, manner);
     const auto checkpoint = checkpoint_of(optimizer);
@@ -277,7 +214,7 @@ TEST(SavedResiduals, DamageInThemIsFound) {
     zero_checkpoint_result result{};
     expect_ok(load(*checkpoint, folder.path(), ZERO_PART_ALL, &result), "load");
     EXPECT_EQ(result.fallback, 1);
-    train_steps(*optimizer, model, manner, 2, kSteps);
+    train_steps(*optimizer, model, manner, 2, kCarriedSteps);
     EXPECT_EQ(read_slots(*optimizer, model), expected.of(*optimizer));
   });
 }
@@ -301,7 +238,7 @@ class HeldCalls final : public tests::ForwardedCalls {
 TEST(SavedResiduals, OfAnAsynchronousSaveAreThoseAtTheCall) {
   for (const Model &model : {model_of({4, 2}, ZERO_CODE_I4), sparse_model({4, 2}, {ZERO_CODE_TOP, 8, 0.9}), low_rank_model(4, 3)}) {
     Ends expected;
-    run_undisturbed(model, manner_of(1, 4096), kSteps, expected);
+    run_undisturbed(model, manner_of(1, 4096), kCarriedSteps, expected);
     for (const int64_t snapshot : {ZERO_SNAPSHOT_COPY + 0, ZERO_SNAPSHOT_LAZY + 0}) {
       for (int64_t stage = 0; stage < 4; ++stage) {
         const Manner manner = manner_of(stage, 4096);
@@ -318,12 +255,12 @@ TEST(SavedResiduals, OfAnAsynchronousSaveAreThoseAtTheCall) {
             train_steps(*optimizer, model, manner, 2, 5);
             calls.let_go();
             expect_ok(checkpoint->queue()->wait(operation), "save_async");
-            train_steps(*optimizer, model, manner, 5, kSteps);
+            train_steps(*optimizer, model, manner, 5, kCarriedSteps);
             EXPECT_EQ(read_slots(*optimizer, model), expected.of(*optimizer));
           });
         }
         Ends ends;
-        EXPECT_EQ(go_on(model, manner_of(3 - stage, 1024), folder.path(), 2, kSteps, ends), "");
+        EXPECT_EQ(go_on(model, manner_of(3 - stage, 1024), folder.path(), 2, kCarriedSteps, ends), "");
         EXPECT_TRUE(expected == ends) << "snapshot " + std::to_string(snapshot) + " stage " + std::to_string(stage) << "\n" << model.text();
       }
     }
@@ -378,9 +315,9 @@ TEST(SavedResiduals, AKilledSaveLeavesTheOneBefore) {
   ::unsetenv(kFolder);
   Ends expected;
   Ends ends;
-  run_undisturbed(model, manner, kSteps, expected);
+  run_undisturbed(model, manner, kCarriedSteps, expected);
   EXPECT_EQ(own.saves().size(), 1U);
-  EXPECT_EQ(go_on(model, manner, own.path(), 2, kSteps, ends), "");
+  EXPECT_EQ(go_on(model, manner, own.path(), 2, kCarriedSteps, ends), "");
   EXPECT_TRUE(expected == ends) << model.text();
 }
 

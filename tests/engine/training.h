@@ -149,6 +149,15 @@ struct Manner {
   std::string text() const;
 };
 
+/// Buckets are small, and reduced and gathered behind the caller's work.
+inline Manner overlapped(int64_t stage) {
+  Manner manner;
+  manner.stage = stage;
+  manner.overlap = true;
+  manner.bucket_nbytes = 8192;
+  return manner;
+}
+
 /// Everything a training ends with, on one rank.
 struct Outcome {
   std::vector<float> params;

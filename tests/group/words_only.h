@@ -6,6 +6,7 @@
 #include "group/local/local_transport.h"
 #include "group/nccl/nccl_module.h"
 #include "group/nccl/nccl_transport.h"
+#include "tests/group/forwarding_transport.h"
 #include "tests/group/nccl_ranks.h"
 
 #include <memory>
@@ -17,60 +18,40 @@ namespace zero::test {
 
 inline constexpr int64_t kLongestWord = 4096;
 
-class WordsOnly final : public Transport, private Rounds, private Messages {
+class WordsOnly final : public ForwardingTransport, private Messages {
  public:
-  explicit WordsOnly(std::shared_ptr<Transport> under)
-      : Transport(under->rank(), under->size(),
-                  {.name = "words",
-                   .place = under->capabilities().place,
-                   .round_nbytes = under->capabilities().round_nbytes,
-                   .longest_nbytes = kLongestWord}),
-        under_(std::move(under)) {
-    set_interfaces(*this, *this, under_->peers());
-  }
-
-  int64_t staging_nbytes() const override { return under_->staging_nbytes(); }
-  Task share(std::shared_ptr<Mapping> mine, std::vector<PeerMemory> *out, int64_t deadline_ms) override {
-    return under_->share(std::move(mine), out, deadline_ms);
-  }
-  void unshare(const Mapping &mapping) override { under_->unshare(mapping); }
-  Task derive_within(std::vector<int64_t> members, int64_t tag, int64_t most_round_nbytes, int64_t deadline_ms,
-                     std::shared_ptr<Transport> *out) override {
-    std::shared_ptr<Transport> under;
-    ZERO_CO_AWAIT(under_->derive_within(std::move(members), tag, most_round_nbytes, deadline_ms, &under));
-    out->reset();
-    if (under != nullptr) *out = std::make_shared<WordsOnly>(std::move(under));
-    co_return Status();
+  explicit WordsOnly(const std::shared_ptr<Transport> &under)
+      : ForwardingTransport(under, {.name = "words",
+                                    .place = under->capabilities().place,
+                                    .round_nbytes = under->capabilities().round_nbytes,
+                                    .longest_nbytes = kLongestWord}) {
+    set_interfaces(*this, *this, under->peers());
   }
 
  private:
+  std::shared_ptr<Transport> wrap(std::shared_ptr<Transport> under) const override { return std::make_shared<WordsOnly>(under); }
   Status start(const Fingerprint *fingerprint, std::span<const Offer> offers, std::span<Arrival> arrivals) override {
     for (size_t peer = 0; peer < offers.size(); ++peer) {
       if (static_cast<int64_t>(peer) != rank()) ZERO_TRY(check(offers[peer].nbytes));
     }
-    return under_->rounds().start(fingerprint, offers, arrivals);
+    return ForwardingTransport::start(fingerprint, offers, arrivals);
   }
-  Status poll(bool *out_arrived) override { return under_->rounds().poll(out_arrived); }
-  void consume() override { under_->rounds().consume(); }
-  Status poll_quiet(bool *out_quiet) override { return under_->rounds().poll_quiet(out_quiet); }
 
   Status send_start(int64_t peer, const Fingerprint &fingerprint, Offer offer) override {
     ZERO_TRY(check(offer.nbytes));
-    return under_->messages().send_start(peer, fingerprint, offer);
+    return under().messages().send_start(peer, fingerprint, offer);
   }
-  Status send_poll(int64_t peer, bool *out_done) override { return under_->messages().send_poll(peer, out_done); }
+  Status send_poll(int64_t peer, bool *out_done) override { return under().messages().send_poll(peer, out_done); }
   Status recv_start(int64_t peer, const Fingerprint &fingerprint, void *data, int64_t nbytes) override {
     ZERO_TRY(check(nbytes));
-    return under_->messages().recv_start(peer, fingerprint, data, nbytes);
+    return under().messages().recv_start(peer, fingerprint, data, nbytes);
   }
-  Status recv_poll(int64_t peer, bool *out_done) override { return under_->messages().recv_poll(peer, out_done); }
+  Status recv_poll(int64_t peer, bool *out_done) override { return under().messages().recv_poll(peer, out_done); }
 
   static Status check(int64_t nbytes) {
     ZERO_CHECK(nbytes <= kLongestWord, ZERO_E_INTERNAL, "%lld bytes were to go the way of words", static_cast<long long>(nbytes));
     return {};
   }
-
-  const std::shared_ptr<Transport> under_;
 };
 
 /// A group that moves over NCCL whatever is not short.

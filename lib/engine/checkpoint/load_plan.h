@@ -46,7 +46,7 @@ struct LoadPlan {
   std::vector<int64_t> sections;  ///< by optimizer: its section in the save; -1: none
   /// By optimizer: the sections of all its sets of states, the first one included.
   std::vector<std::vector<int64_t>> sets;
-  std::vector<bool> counts_copied;  ///< by optimizer: update counts are in the save
+  std::vector<bool> counts_copied;     ///< by optimizer: update counts are in the save
   std::vector<LoadedCarried> carried;  ///< the same kinds on all ranks
   std::vector<bool> gradients_copied;  ///< by optimizer: the save has gradients that wait
   int64_t missing = 0;

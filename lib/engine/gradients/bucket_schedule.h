@@ -77,7 +77,7 @@ class BucketSchedule {
     DType dtype = DType::f32;
     std::byte *data = nullptr;
     std::byte *waiting = nullptr;  ///< with delays: the memory of its contribution
-    int64_t expected = 0;  ///< elements, once per name
+    int64_t expected = 0;          ///< elements, once per name
     int64_t missing = 0;
     RowMarks rows;
   };

@@ -19,8 +19,8 @@ enum class MicroStep : int32_t {
 };
 
 struct MicroStepState {
-  bool alone = false;  ///< in a world of one nothing is reduced: the slot is the contribution
-  bool fuses = false;  ///< contributions may wait in their slots until the update sums them
+  bool alone = false;   ///< in a world of one nothing is reduced: the slot is the contribution
+  bool fuses = false;   ///< contributions may wait in their slots until the update sums them
   bool delays = false;  ///< contributions wait beside their slots, which the step before uses
 
   // The step:

@@ -29,9 +29,10 @@ inline constexpr uint64_t kMicroSums = 1;
 
 /// Told to strategies before the first gradient of a step.
 struct StepTerms {
-  bool across;        ///< sums are over the ranks of all replicas
-  bool in_full;       ///< values that other steps code are sent in full, with earlier losses
-  double loss_scale;  ///< gradients are multiplied by it
+  bool across;  ///< sums are over the ranks of all replicas
+  /// Values that other steps code are sent in full, with earlier losses.
+  bool in_full;
+  double loss_scale;                      ///< gradients are multiplied by it
   const MomentFreeze *carried = nullptr;  ///< first moments in coded values; nullptr: none
 };
 

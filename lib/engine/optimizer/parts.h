@@ -45,15 +45,15 @@ struct PeerArenas {
   PeerViews params;
   PeerViews block_params;   ///< those of the ranks of a block (OptimizerGroups::holders())
   PeerViews copied_params;  ///< those of the ranks that hold the same cuts
-  PeerViews states;  ///< used if states are shared
+  PeerViews states;         ///< used if states are shared
 };
 
 /// The step under way, or the newest.
 struct CurrentStep {
-  bool splits = false;   ///< it is reduce, apply and gather
-  bool skips = false;    ///< the result of the vote; false if the device decides
-  bool applied = false;  ///< it was applied
-  bool empty = false;    ///< with delays: no gradients are there to be applied
+  bool splits = false;    ///< it is reduce, apply and gather
+  bool skips = false;     ///< the result of the vote; false if the device decides
+  bool applied = false;   ///< it was applied
+  bool empty = false;     ///< with delays: no gradients are there to be applied
   double loss_scale = 1;  ///< at its beginning, in the gradients that the caller gave before it
   int64_t unfilled_count = 0;
   int64_t stop_reason = 0;  ///< the largest of all ranks
